@@ -67,8 +67,8 @@ public:
 void readJsonEvents(std::string_view text, std::size_t mostDepth,
                     JsonEvents &events);
 
-/// Formats a path for a message as "/a/shape/1". Long names lose their ends and
-/// long paths their middles, because they may be as long as the file.
+/// Formats a path for a message as "/a/shape/1". A long name loses its end and
+/// a long path its middle, because either may be as long as the file.
 std::string shown(const JsonPath &path);
 /// Formats a name or a value for a message on one line. Long text is truncated.
 std::string shown(std::string_view text);

@@ -80,8 +80,8 @@ public:
   std::string pointerTo(const std::string &key) const;
   void fail(const std::string &key, const std::string &what);
 
-  /// Records a fault for every key that no method asked for, with the nearest
-  /// allowed key. This method must be called last.
+  /// Records a fault for every key that no method asked for. The fault names
+  /// the nearest allowed key. This method must be called last.
   void rejectOthers();
 
 private:

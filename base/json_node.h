@@ -22,7 +22,7 @@ namespace mtplan::base {
 
 /// Refers to one value and knows its position in the file. The value and the
 /// node of its parent must outlive the node. Reading methods other than at()
-/// throw JsonError if the value has another kind or is out of range.
+/// throw JsonError if the value has the wrong kind or is out of range.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}

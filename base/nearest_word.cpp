@@ -40,8 +40,8 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
 
 // Returns a function from a candidate to its sort key. Candidates that begin
 // with `word` come first, because a person who types the beginning of a long
-// name means that name. The edit distance decides the order within both groups.
-// A very long `word` is truncated, because the cost is quadratic.
+// name means that name. The edit distance orders these candidates, and then the
+// others. A very long `word` is truncated, because the cost is quadratic.
 auto distanceTo(std::string_view word) {
   constexpr std::size_t kLongest = 64;
   return [word = word.substr(0, kLongest)](std::string_view candidate) {

@@ -42,8 +42,8 @@ void addOnce(benchmark::State &state) {
 using Call = std::function<void(Communicator &, const std::vector<char> &in,
                                 std::vector<char> &out, std::int64_t bytes)>;
 
-/// Measures `call` on two ranks, by the time of rank 0. Before each batch of
-/// calls, rank 0 broadcasts whether rank 1 must make another batch.
+/// Measures `call` on two ranks, and reports the time of rank 0. Before each
+/// batch of calls, rank 0 broadcasts whether rank 1 must make another batch.
 void onTwoRanks(benchmark::State &state, const Call &call) {
   const std::int64_t bytes = state.range(0);
   constexpr int kAtATime = 10;

@@ -7,9 +7,9 @@ For each case both train a few steps, one program after the other, --pairs
 times. The median step time without the first step gives the tokens/s of a run,
 and the table has medians over runs. A run in which other programs took more
 than --quiet of the cores is repeated, up to --attempts runs in all. The least
-disturbed run counts, and the table states the largest share of other programs
-in such a run. The script also compares mtrun on two ranks, each with half of
---threads, with mtrun on one rank with all threads.
+disturbed run counts, and the last line states the largest share of other
+programs in a run that counts. The script also compares mtrun on two ranks, each
+with half of --threads, with mtrun on one rank with all threads.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def median(runs, name):
 
 
 def without_dropout(config, folder):
-    """Returns the model with its dropout rates set to 0; None if they are 0."""
+    """Returns a file of the model without dropout; None if all rates are 0."""
     words = json.loads(pathlib.Path(config).read_text())
     rates = {name: 0.0 for name in words if name.endswith(("pdrop", "dropout")) and words[name]}
     if not rates:

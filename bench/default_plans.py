@@ -8,8 +8,8 @@ CHECK is one of
   prove   --verify proves the default plan of random small models (200);
   gaps    the gap, the time and the memory of the default search, for every
           example and for random models;
-  lines   train.cu of the default plan of every decoder has at most 1,200
-          lines.
+  lines   train.cu of the default plan of every dense decoder has at most
+          1,200 lines.
 
 Prints a line for each case that fails, and a summary; exits with 1 if a case
 fails.

@@ -61,8 +61,8 @@ BENCHMARK_CAPTURE(planWhole, llama_3_70b_on_64, "llama-3-70b.json", "dgx-h100",
                   64)
     ->Unit(benchmark::kMillisecond);
 
-// Also leaves pp, cp, virtual stages, ZeRO, schedule and recomputation to the
-// search, and overlaps communication with compute.
+// Leaves pp, cp, virtual stages, ZeRO, schedule and recomputation to the
+// search, too, and overlaps communication with compute.
 void planOpen(benchmark::State &state, const char *model, const char *hardware,
               int gpus, int batch) {
   tools::PlanRequest request = requestOf(model, hardware, gpus);

@@ -5,7 +5,7 @@ transformers, and writes the table of docs/torch-models.md.
 A module that imports is also compared with PyTorch in double precision: the loss
 and every gradient of the imported graph. The modules are tiny, have random weights
 and need no network. The package mtplan, torch and transformers must be importable.
-Exits with 1 if an imported module computes something else.
+Exits with 1 if an imported module fails or computes something else.
 """
 
 import argparse
@@ -45,8 +45,8 @@ PAIR = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2,
 FIVE = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2,
         "num_heads": 4, "vocab_size": WORDS, "n_positions": LENGTH,
         "decoder_start_token_id": 0, "pad_token_id": 0}
-# Maps the kinds of modules to their names in transformers, and to what the config
-# has; "config" is its class, if that has another name.
+# Lists modules of transformers by kind, each with the fields of its config. The
+# field "config" names the config's class, if the module's name does not.
 MODULES = {
     "Decoders": {
         "GPT2LMHeadModel": OLD,
@@ -135,7 +135,7 @@ MODULES = {
 HEADS_OF_MODELS = ("ForConditionalGeneration", "ForImageClassification", "ForMaskedLM",
                    "ForCausalLM", "LMHeadModel", "MTModel",
                    "ForSequenceClassification", "ForAudioClassification", "Model")
-# Products that are not linear layers are imported as einsums as they stand.
+# Products that are not linear layers are imported as einsums.
 EINSUM = re.compile(r'mtp\.einsum "([^"]*)" "([^"]*)".* loc\("([^"]*)":(\d+):0\)')
 LINEAR = re.compile(r"(b?s?i,(io|oi|iv|vi|ie)->b?s?[ove]|ebci,eio->ebco)$")
 
@@ -154,7 +154,7 @@ def module_of(name, fields):
 
 
 def example_for(module):
-    """Returns example inputs with drawn numbers."""
+    """Returns example inputs with random values."""
     name = type(module).__name__
     ids = torch.randint(3, WORDS, (2, LENGTH))
     image = torch.randn(2, 3, 16, 16, dtype=torch.float64)
@@ -177,8 +177,8 @@ def example_for(module):
 
 
 def short(text):
-    """Returns a message without the folders of the file that it names, and its first
-    clause, in one line of a table."""
+    """Returns the first clause of a message, for a table. A file that it names
+    loses its folders."""
     text = re.sub(r"\S*/([\w.]+:\d+)", r"\1", text.splitlines()[0])
     place, _, reason = text.rpartition(".py:")
     line, colon, reason = reason.partition(": ")
@@ -203,7 +203,7 @@ def fallbacks(imported):
 
 
 def row(name, fields):
-    """Returns the outcome, fallbacks or the reason of a refusal, and an error."""
+    """Returns outcome, fallbacks or the reason of a failure, and the error."""
     try:
         module = module_of(name, fields)
         with warnings.catch_warnings():
@@ -212,7 +212,7 @@ def row(name, fields):
     except mtplan.Error as refusal:
         return "refuses", short(str(refusal)), 0.0
     except (RuntimeError, KeyError, AttributeError, TypeError, ValueError) as fault:
-        # The comparison needs values, and the import does not.
+        # The comparison computes values, and may fail after an import.
         return "fails", short(f"{type(fault).__name__}: {fault}"), math.inf
     return "imports", fallbacks(imported), max(loss, gradient)
 

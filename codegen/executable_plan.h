@@ -16,9 +16,9 @@
 
 namespace mtplan::codegen {
 
-/// Returns the plan of `placed`, which gets the name `model`. Fails, with a
-/// diagnostic, if an operation lacks a PlaceAttr or a stream, or cannot be
-/// translated.
+/// Returns the plan of `placed`, with `model` as the name of its model. Fails,
+/// with a diagnostic, if an operation lacks a PlaceAttr or a stream, or cannot
+/// be translated.
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,
                                                 const std::string &model);
 

@@ -22,7 +22,7 @@ struct Written {
 /// Translates the operations of a stage one by one. An operation becomes one
 /// instruction or none, or part of the previous instruction if it is fused.
 /// `mtp.adamw` may need further instructions that copy shards or host data, and
-/// `mtp.accumulated` becomes one instruction per further accumulator.
+/// `mtp.accumulated` becomes one instruction per accumulator after the first.
 class InstructionWriter {
 public:
   /// All arguments must outlive the object.
@@ -60,9 +60,9 @@ private:
   const std::map<std::string, std::vector<ir::ParameterOp>> &reads;
 };
 
-/// Returns a program of these instructions. Several instructions of one launch
-/// and kernel become a batch. If one launch contains all instructions and there
-/// are several `copies`, the launch becomes a batch over all layers.
+/// Returns a program of these instructions. Instructions with the same launch
+/// number and kernel become a batch. If one launch contains all instructions,
+/// and there are several `copies`, the launch becomes a batch over all layers.
 /// \param copies  number of layers whose weights the program updates, or 1 for
 /// a program that updates none
 runtime::Program programOf(const std::string &name,

@@ -17,8 +17,8 @@ public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
   /// Returns the index, in Plan::groups, of the process group whose ranks
-  /// differ only along `axis`. Unless `among` is empty, only ranks with these
-  /// coordinates on the axis are members.
+  /// differ only along `axis`. Unless `among` is empty, only ranks whose
+  /// coordinate on the axis is in `among` are members.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
   int channelOf(llvm::StringRef label);
   /// Returns the index of a stream in ir::kStreams.

@@ -77,9 +77,9 @@ std::vector<ScheduledProgram> programsOf(const SegmentRuns &runs) {
         runs.count);
     return programs;
   }
-  // The entries of tensors must not be negative. A backward program, which
-  // gathers the weights of the layer before its own, therefore counts layers
-  // from the second layer of the segment.
+  // The entries of tensors must not be negative. A backward program gathers
+  // the weights of the preceding layer, so it counts layers from the second
+  // layer of the segment.
   if (runs.ascends())
     add("", joined(ofNextLayer(ahead), own), runs.firstLayer, 0,
         runs.count - 1);

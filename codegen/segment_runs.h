@@ -2,8 +2,8 @@
 //
 // The runs of a segment in one direction share one program, unless a run
 // gathers the weights of the next run (`mtp.ahead`). If runs gather ahead, the
-// last run has its own program, because another segment follows it. A further
-// program gathers the weights of the task's first run before that run.
+// last run has its own program, because the next run is of another segment. A
+// further program gathers the weights of the task's first run before that run.
 //
 //===----------------------------------------------------------------------===//
 

@@ -44,8 +44,8 @@ inline mlir::Operation *epilogueOf(mlir::Operation *op) {
 
 /// Names an array attribute of mtp.accumulate. Its first element is the
 /// micro-batch whose term overwrites the accumulator instead of being added. If
-/// only one of the repeated layers does so, the second element is the number of
-/// that layer in the model.
+/// only the term of one repeated layer overwrites it, the second element is the
+/// number of that layer in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
 /// Names a unit attribute of mtp.accumulate: the segment has its own

@@ -86,7 +86,7 @@ void DimClasses::visitCompute(ComputeOp op) {
   FactorRule rule = op.getFactorRule();
   int first = static_cast<int>(parents.size());
   factorNodes[op] = first;
-  // The rows of a norm of heads are the features of a head.
+  // A norm of heads normalises one head, and not the model dimension.
   bool readsRowsWhole =
       llvm::isa<LayerNormOp, LayerNormGradOp, RmsNormOp, RmsNormGradOp,
                 SoftmaxOp, SoftmaxGradOp>(op.getOperation()) &&

@@ -1,10 +1,11 @@
 //===- dim_classes.h - Equivalence classes of dimensions --------*- C++ -*-===//
 //
-// Two dimensions are equivalent in three cases: a factor of some operator runs
-// along both; they are the same dimension of a value on the two sides of a
-// segment boundary; or they are the same dimension of a parameter that is read
-// at two places. The inputs declare which dimensions count samples and
-// positions. The classes extend these declarations to all other tensors.
+// Two dimensions are equivalent if a factor of some operator runs along both,
+// if they are the same dimension of a value on the two sides of a segment
+// boundary, if they are the same dimension of a parameter that is read at two
+// places, or if they are head dimensions of equal width. The inputs declare
+// which dimensions count samples and positions. The classes extend these
+// declarations to all other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +26,9 @@ struct DimClass {
   bool whole = false;    ///< a norm or softmax reduces over the dimension
   bool experts = false;  ///< counts experts
   bool places = false;   ///< counts the tokens of an expert's capacity
-  /// Says whether the class can be sharded: the class has a divisible factor
-  /// that is the major or only one of a dimension, or it has a dimension of a
-  /// parameter.
+  /// Says whether the class can be sharded: the class contains a divisible
+  /// factor that is the first factor of a dimension, or it contains a dimension
+  /// of a parameter.
   bool splittable = false;
   /// Lists factor classes, major first, whose sizes multiply to this class's
   /// size. The list is empty if the dimension has a single factor.

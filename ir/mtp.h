@@ -45,7 +45,7 @@ inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
 inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "mtp.micro_batches";
-/// Names an array attribute of PlaceAttr, the arena and offsets of each tensor:
+/// Names an array attribute with a PlaceAttr (arena and offsets) per tensor:
 /// the results of an operation, the arguments of a segment or a backward half,
 /// the accumulator of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
@@ -87,7 +87,7 @@ namespace mtplan::ir {
 
 MeshAttr meshOf(mlir::Operation *op);
 
-/// Returns the mtp.adamw whose result the operation `op` of an update
+/// Returns the mtp.adamw whose result `op`, an operation of an update,
 /// processes, or `op` itself if it is an mtp.adamw. Returns null if `op`
 /// processes gradients.
 AdamwOp updatedBy(mlir::Operation *op);

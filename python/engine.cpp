@@ -101,7 +101,7 @@ std::unique_ptr<FoundPlan> FoundPlan::search(const Request &request,
   throwAny(outcome.errors);
   if (!outcome.best())
     throwInfeasible(state->asked.request, outcome);
-  // Later questions search, too, when nobody watches any more.
+  // Later calls search, too, but `watch` is only for this search.
   state->asked.request.watch = nullptr;
   outcome.asked.watch = nullptr;
   outcome.problem->options.watch = nullptr;

@@ -48,7 +48,7 @@ using Poll = std::function<void()>;
 
 /// Searches call this function like Poll, with the number of configurations
 /// left to decide, and with the step of the fastest plan so far in seconds, or
-/// infinity. It may be empty.
+/// infinity. An empty function is allowed.
 using Watch = std::function<void(std::int64_t open, double fastest)>;
 
 struct ExportedText {

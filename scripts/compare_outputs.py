@@ -37,7 +37,7 @@ COMPUTED = ["step", "loss", "gradient_norm", "learning_rate", "loss_scale",
 
 
 def screens():
-    """Yields commands that plan every example, and two with many other flags."""
+    """Yields commands that plan all examples, two of them with many flags."""
     models = [path.stem for path in sorted((ROOT / "examples").glob("*.json"))]
     for model in models:
         where = f"mtplan examples/{model}.json"

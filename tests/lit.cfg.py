@@ -1,4 +1,4 @@
-# The lit suite: every .mlir and .test file under tests/. The build's
+# Defines the lit suite: the .mlir and .test files under tests/. The build's
 # lit.site.cfg.py sets the paths of the tools and loads this file.
 #
 # RUN lines use this build's mtplan, mtplan-opt and mtrun, and LLVM's FileCheck,
@@ -28,7 +28,7 @@ if os.environ.get("MTPLAN_TEST_ALL"):
 config.substitutions.append(
     ("%examples", os.path.join(config.mtplan_source, "examples")))
 
-# The compilers of emitted programs (tests/codegen/source).
+# Names the compilers of emitted programs (tests/codegen/source).
 programs = os.path.join(config.mtplan_build, "tests", "programs.json")
 if os.path.exists(programs):
     config.environment["MTPLAN_PROGRAMS"] = programs

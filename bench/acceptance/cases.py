@@ -1,5 +1,5 @@
-"""Compiles the plans that parts train. The compiler and the GPU may be on
-different machines."""
+"""Compiles the plans that the parts of the acceptance test train. The compiler
+and the GPU may be on different machines."""
 
 import dataclasses
 import json

@@ -1,7 +1,8 @@
 """Compares the numbers that a part measured with bounds, and writes verdicts.
 
-A line without a number was not run. A run without a GPU, without models of full
-size or with an emulator's mtrun is a rehearsal, whose lines are never `met`.
+A line of the report without a number was not run. A run without a GPU, without
+models of full size or with an emulator's mtrun is a rehearsal, whose lines are
+never `met`.
 """
 
 import contextlib
@@ -91,7 +92,7 @@ def counts(record):
 
 
 def verdict(line, record):
-    """Judges a line by its part's record; None stands for a part not run."""
+    """Judges a line by its part's record, which is None for a part not run."""
     result = (record or {}).get("lines", {}).get(line.name)
     measured = result and result.get("measured")
     if isinstance(measured, bool) or not isinstance(measured, (int, float)):

@@ -28,7 +28,7 @@ class NoTime(Failure):
 
 
 def device_facts(torch_python):
-    """Returns name, driver and versions; a string is empty where it is unknown."""
+    """Returns name, driver and versions as strings, empty if unknown."""
     facts = {"name": "", "driver": "", "nvcc": "", "torch": ""}
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         said = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,power.limit",
@@ -202,7 +202,7 @@ class Machine:
         return self.start(*command, **more).end(status)
 
     def training(self, case, steps, *more, backend=None, env=None):
-        """Starts to train a prepared plan, and returns a function that waits for it."""
+        """Starts to train a plan. Returns a function that waits for the end."""
         backend = backend or self.backend
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
         if backend != self.backend:  # the run on the GPU beside this one needs cores, too
@@ -252,7 +252,7 @@ class Trained:
         return statistics.median(values)
 
     def classes(self):
-        """Returns seconds of a step by class, from the output's last table."""
+        """Returns a step's seconds by class, from the table in the output."""
         rows = re.findall(r"^  (\S.*?)  +([0-9.]+) (ns|us|ms|s) +[0-9.]+ %", self.said, re.M)
         found = {name: float(value) * SECONDS[unit] for name, value, unit in rows}
         if "step" not in found:

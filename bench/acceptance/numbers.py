@@ -16,9 +16,9 @@ GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # 2 of llama-30m on CPU ranks) changes gradients by 2.1e-5; at 1e-5, by 2.5e-6.
 RATE = 1e-5
 LEAST = 1e-3  # least divisor of a difference, as a fraction of the largest moment
-# The tools check races and barriers in our own kernels only; in the suite, also
-# memory errors. In a training, initcheck must see every write, and memcheck
-# also checks the arguments of library kernels.
+# This filter limits a tool to our own kernels, for races, barriers and, in the
+# suite, memory errors. In a training, initcheck must see every write, and
+# memcheck also checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")
 # Libraries ask CUDA for functions that a driver may lack, and memcheck would
 # count these calls as errors. mtrun checks the result of each of its own calls.
@@ -125,7 +125,7 @@ def developing(folder):
 
 
 class Numbers:
-    """Has a method for each part, which fills the record."""
+    """Has a method for each part. Each method fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record

@@ -25,7 +25,7 @@ FIRST = 3  # warm-up steps: allocation, capture, first launch
 
 
 class Speed:
-    """Has a method for each kind of part, which fills the record."""
+    """Has a method for each kind of part. Each method fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record
@@ -181,7 +181,7 @@ class Speed:
 
 
 def spread(values):
-    """Returns median, least and most, or zeros for no values."""
+    """Returns median, minimum and maximum, or zeros if there are no values."""
     return [statistics.median(values), min(values), max(values)] if values else [0.0] * 3
 
 

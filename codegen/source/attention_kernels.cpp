@@ -21,8 +21,9 @@ std::string ofWidths(const KernelWriter &to, const char *function) {
 
 std::string boolText(bool value) { return value ? "true" : "false"; }
 
-/// Returns the lookup table from the distance of two positions to a row of the
-/// table of biases. The program computes the lookup table once.
+/// Returns an expression for the lookup table that maps the distance of two
+/// positions to a row of the table of biases. The program computes the lookup
+/// table once.
 std::string bucketsText(const KernelWriter &to, std::size_t table) {
   const std::vector<std::string> given = {
       to.extent(to.input(0), 1),

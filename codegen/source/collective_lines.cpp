@@ -26,8 +26,8 @@ CollectiveLines::CollectiveLines(const Plan &thePlan, const Program &theProgram,
     : plan(thePlan), program(theProgram), names(theNames), shared(theShared),
       text(theText) {}
 
-/// Returns the number of ranks in each communicator of a group: a mesh axis's
-/// constant if the group is that of the axis, else digits.
+/// Returns the number of ranks in each communicator of a group: the constant of
+/// a mesh axis if the group lies along this axis, else digits.
 std::string CollectiveLines::ranksText(const Group &group) const {
   const std::size_t ranks = group.communicators.front().size();
   for (std::size_t a = 0; a < plan.mesh.size(); ++a)

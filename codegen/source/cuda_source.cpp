@@ -82,8 +82,8 @@ public:
     for (const std::string &stream : plan.streams)
       shared.streams.push_back("kStream_" + identifierFor(stream, known));
     for (const auto &[ends, one] : traffic) {
-      // A connection keeps the order of messages, so both ends need the same
-      // order.
+      // A connection keeps the order of messages, so sender and receiver must
+      // use the same order.
       if (one.sent != one.received)
         throw SourceError("stages " + std::to_string(ends.first) + " and " +
                           std::to_string(ends.second) +
@@ -165,7 +165,7 @@ private:
     text.line("using namespace mtplan::runtime::cuda;");
     text.line("using enum mtplan::runtime::ElementType;");
     text.line();
-    // A namespace holds the sizes, because kernels have a template parameter T.
+    // The sizes have a namespace, because T is a template parameter of kernels.
     text.line("namespace sizes {");
     const char *const wide = "std::int64_t";
     for (const Dimension &one : dimensions.all())
@@ -277,7 +277,7 @@ private:
   }
 
   /// Returns the bytes of a step's messages: a product of sizes if all messages
-  /// are like the first one and need no rounding, else digits.
+  /// are as large as the first one and need no padding, else digits.
   std::string bytesText(int sender, const Traffic &messages) const {
     const Tensor &first = *messages.first;
     const auto count = static_cast<std::int64_t>(messages.sent.size());
@@ -302,8 +302,8 @@ private:
   }
 
   /// Returns the axes along which the communicators of a group lie: the ranks
-  /// of a communicator differ in these axes only. Returns none if the group is
-  /// another division of the ranks.
+  /// of a communicator differ in these axes only. Returns no axis if a
+  /// communicator lacks some of the ranks along these axes.
   std::vector<int> axesOf(const Group &group) const {
     std::vector<int> axes;
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)

@@ -26,9 +26,9 @@ std::string wordOf(const KernelCall &call, const std::string &name) {
   return value ? *value : "";
 }
 
-/// Returns whether an operand of lower rank has the last dimensions of the
-/// other operands, like a norm's weight [C] for [B, T, C]. With other kernels,
-/// such an operand has the first dimensions, like ids [B, T].
+/// Returns whether an operand with fewer dimensions has the last dimensions of
+/// the other operands, like a norm's weight [C] for [B, T, C]. With other
+/// kernels, such an operand has the first dimensions, like ids [B, T].
 bool sharesLastDimensions(const std::string &kernel) {
   static const std::set<std::string> kKernels = {
       "layer_norm", "layer_norm_grad", "rms_norm",      "rms_norm_grad",
@@ -313,8 +313,8 @@ void DimensionNames::relate(std::size_t stage, const Instruction &instruction) {
         uniteLeading(tensors[t], tensors[u]);
 }
 
-// Unites the dimensions of a parameter or a message across stages. Also unites
-// those of a parameter, its moments, its gradient and its master weights.
+// Unites the dimensions of a parameter or a message across stages, and those of
+// a parameter with those of its moments, its gradient and its master weights.
 void DimensionNames::relateStages() {
   std::map<std::string, Place> parameters;
   std::map<int, Place> channels;

@@ -70,9 +70,9 @@ private:
   /// split, records this split for the other one, too.
   void learnSplitOfSum(std::size_t stage,
                        const runtime::Instruction &instruction);
-  /// Records a split across an all-gather or a reduce-scatter over one axis.
-  /// The shard is split like the complete tensor and also over this axis. The
-  /// function derives either split from the other one.
+  /// Records how operand and result of an all-gather or a reduce-scatter over
+  /// one axis are split. The shard is split like the complete tensor and also
+  /// over this axis, so each split follows from the other one.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;
@@ -91,8 +91,8 @@ private:
                 int round);
   void name(const Place &place, std::size_t dimension,
             const std::vector<Dimension> &factors);
-  /// Returns the constant of this name and size, which may be a new one.
-  /// Appends a number to the name if the name already has another size.
+  /// Returns the name of the constant for this size, and adds a new constant if
+  /// necessary. Appends a number to the name if another size has the name.
   std::string constant(const Dimension &wanted);
   Extent written(std::size_t stage, const runtime::Tensor &tensor,
                  std::size_t dimension, bool isLocal) const;

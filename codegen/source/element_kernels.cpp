@@ -77,8 +77,8 @@ void writeMask(const KernelWriter &to) {
   to.text.leave();
 }
 
-/// Returns the number of contiguous runs in the copy of a result, as a product
-/// of leading dimensions if one has this value, else as digits.
+/// Returns the number of contiguous runs that are copied: a product of leading
+/// dimensions of the result if one has this value, else digits.
 std::string runsText(const KernelWriter &to, const StridedSource &source) {
   const Tensor &result = to.output(0);
   std::int64_t runs = elementsOf(result);
@@ -163,8 +163,8 @@ void writeDropout(const KernelWriter &to) {
   to.call("dropout", arguments);
 }
 
-/// Returns the number of rows of a norm in `elements` of its input. The gain is
-/// as long as a row, which is the last dimension or a head of it.
+/// Returns how many rows of a norm's input have `elements` elements in all. A
+/// row is as long as the gain: it is the last dimension, or one head.
 std::string rowsText(const KernelWriter &to, const std::string &elements) {
   return elements + " / " + to.width(to.input(1));
 }

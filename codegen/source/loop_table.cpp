@@ -113,8 +113,8 @@ std::string typeOf(const std::vector<std::string> &values) {
   return all(isConstantText) ? "std::int64_t" : "";
 }
 
-/// Returns the names of a function's parameters, which become columns of a
-/// table. A parameter without a name here gives its column no name.
+/// Returns the names of a function's parameters, which become names of table
+/// columns. A parameter without a name here does not name its column.
 const std::vector<std::string> &parametersOf(const std::string &function) {
   static const std::map<std::string, std::vector<std::string>> kNames = {
       {"layers", {"layers"}},
@@ -263,7 +263,7 @@ LoopTable::unite(const std::vector<std::string> &values,
 
 std::optional<Text>
 LoopTable::unite(const std::vector<std::vector<TextItem>> &rows) {
-  // Rows may have different comments. The result has those of the first row.
+  // Rows may have different comments, so only their calls must correspond.
   const auto callsOf = [](const std::vector<TextItem> &items) {
     std::vector<const TextItem *> calls;
     for (const TextItem &item : items)

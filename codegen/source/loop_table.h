@@ -25,8 +25,9 @@ public:
   ///         more than buffers and sizes.
   std::optional<std::string> unite(const std::vector<std::string> &values,
                                    const std::string &hint);
-  /// Unites texts of the same items. A comment that differs between rows
-  /// becomes its summary. If the result is nothing, the table must not be used.
+  /// Unites the texts of all rows. A comment that differs between rows becomes
+  /// its summary. Returns nothing if the calls differ in more than buffers and
+  /// sizes. The table must not be used then.
   std::optional<Text> unite(const std::vector<std::vector<TextItem>> &rows);
   void write(const std::string &name, const std::string &comment,
              Text &text) const;

@@ -112,8 +112,9 @@ std::size_t recomputedOf(const Program &program) {
   return count;
 }
 
-/// Returns whether the program can be divided before instruction `at`. No later
-/// instruction may wait for an earlier one or share a batch with one.
+/// Returns whether the program can be divided before instruction `at`. No
+/// instruction from `at` on may wait for, or share a batch with, an instruction
+/// before `at`. No batch may cover all layers.
 bool canSplit(const Program &program, std::size_t at) {
   if (at == 0 || at == program.instructions.size())
     return false;

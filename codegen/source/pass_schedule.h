@@ -21,7 +21,8 @@ namespace mtplan::codegen {
 struct Pass {
   std::vector<runtime::ScheduleEntry> entries; ///< for micro-batch 0
   bool isBackward = false;
-  /// Numbers the virtual stages in the order of their first forward pass.
+  /// Holds the number of the pass's virtual stage. The numbers are in the order
+  /// of the first forward passes.
   std::size_t part = 0;
 };
 
@@ -46,7 +47,7 @@ struct PassSchedule {
 /// "h.recompute.backward" and "h.backward". The second one then equals the
 /// backward of layers without recomputation. The schedule entries of the two
 /// are adjacent, and for each layer the two run one after the other. A program
-/// stays whole if its second half waits for the first half, or if a batch
+/// is not divided if its second half waits for the first half, or if a batch
 /// crosses the division or covers all layers.
 void splitRecomputation(runtime::Plan &plan);
 

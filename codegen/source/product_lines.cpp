@@ -102,7 +102,8 @@ private:
   std::array<std::string, 3> letters;          ///< by matrix: a, b, c
 };
 
-/// Returns the sizes and strides, and the other members without default values.
+/// Returns the sizes, the strides, and all other members that differ from their
+/// default values.
 std::vector<std::string> membersOf(const MatrixShape &shape,
                                    const MatrixText &text) {
   std::vector<std::string> members = {".m = " + text.m, ".n = " + text.n,

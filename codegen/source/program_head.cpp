@@ -265,7 +265,8 @@ private:
     }
   }
 
-  /// Shortens a longer list to the first items, "..." and the last item.
+  /// Shortens a list of more than `most` items to the first items, "..." and
+  /// the last item.
   static std::vector<std::string> shortened(std::vector<std::string> all,
                                             std::size_t most) {
     if (all.size() <= most)

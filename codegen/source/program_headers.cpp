@@ -153,7 +153,7 @@ Body bodyOf(const std::string &path) {
   return body;
 }
 
-/// Collects files with all files that they include, and included files first.
+/// Collects files and all files that they include. Included files come first.
 class Closure {
 public:
   void add(const std::string &path) {

@@ -81,7 +81,7 @@ private:
   }
 
   /// Returns one past the last collective of the NCCL launch that begins with
-  /// instruction i, or i + 1 if no launch of several begins there.
+  /// instruction i, or i + 1 if no launch of several collectives begins there.
   std::size_t endOfGroup(std::size_t i) const {
     for (const Batch &batch : program.batches)
       if (indexed(batch.instructions.front()) == i &&
@@ -116,8 +116,8 @@ private:
     const ProductBatch *batch = batchOf(i);
     const bool isFirst = batch && i == indexed(batch->instructions.front());
     const bool isWritten = isFirst || !batch;
-    // The call of a batch has run all its products; the waits of the later ones
-    // are for the instructions after them.
+    // The call at the first product of a batch runs all products of the batch.
+    // The waits of the later products are for the instructions after them.
     if (!isInGroup)
       order.before(i, isWritten);
     Text call = text.nested();

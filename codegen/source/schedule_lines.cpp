@@ -15,8 +15,8 @@ struct Call {
   int number;
 };
 
-/// Returns how many times in a row the `length` calls from `at` on occur.
-/// Numbers grow by one from each time to the next.
+/// Returns how many times in a row the `length` calls from `at` on occur. The
+/// numbers of the calls grow by one from each time to the next.
 int timesOf(const std::vector<Call> &calls, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -54,7 +54,7 @@ struct Numbers {
                          : std::to_string(number);
   }
 
-  /// Returns the number of a call that is `ahead` of its loop: "batch + 1".
+  /// Returns the loop variable plus `ahead`, the number of a call: "batch + 1".
   std::string ahead(int ahead) const {
     if (ahead == 0)
       return loop;

@@ -9,7 +9,8 @@ namespace mtplan::codegen {
 
 namespace {
 
-/// Holds a function without comments and without names of members of `buf`.
+/// Holds a function's code without comments. The names of members of `buf` are
+/// in `members` instead of the code.
 struct Comparable {
   std::string body;
   std::vector<std::string> members; ///< in order of use

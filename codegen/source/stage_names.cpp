@@ -257,8 +257,8 @@ bool isHandedOn(const std::string &buffer) {
 }
 
 /// Returns whether a tensor has the name of its buffer. This is so if the
-/// buffer has one entry, or if the tensor's entry has the layer's number and
-/// does not pass from layer to layer.
+/// buffer has one entry, or if the tensor is in the entry with the layer's
+/// number and does not pass from layer to layer.
 bool hasEntryOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
   return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1 &&
                                  !isHandedOn(buffer.name));

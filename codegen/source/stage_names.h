@@ -24,8 +24,8 @@ struct StageConstant {
   std::string meaning; ///< for a comment
 };
 
-/// Describes the entries of a buffer that a program uses if a layer's entry
-/// does not have the layer's number. Layer now.layer uses entry
+/// Says which entry of a buffer each layer uses if that is not the entry with
+/// the layer's number. Layer now.layer uses entry
 /// first + step * now.layer, modulo the number of entries. Messages have views,
 /// too.
 struct BufferView {
@@ -45,8 +45,8 @@ public:
 
   /// Returns a tensor of the current run: "now[buf::h_ln_1]".
   std::string tensor(const runtime::Tensor &tensor) const;
-  /// Returns a tensor that is sent or received: "now[buf::sent_activation]". It
-  /// has a name of its own, so that all stages can share the function.
+  /// Returns a tensor that is sent or received: "now[buf::sent_activation]".
+  /// All stages use the same name, so that they can share the function.
   std::string message(const runtime::Tensor &tensor) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;

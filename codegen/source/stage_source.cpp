@@ -242,8 +242,8 @@ public:
   }
 
 private:
-  /// Returns the number of micro-batches of a group: "pp" if there are as many
-  /// as stages.
+  /// Returns the number of micro-batches of a group: "pp" if the axis pp has
+  /// this size, else digits.
   std::string groupText() const {
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)
       if (plan.mesh[a].name == "pp" && plan.mesh[a].size == schedule.groupSize)

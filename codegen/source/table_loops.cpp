@@ -30,8 +30,8 @@ withWords(const std::string &text,
   return all;
 }
 
-/// Returns the last word of an event's name that is no number: "gathered" for
-/// "h_attn_q_bias_gathered_2".
+/// Returns the last word of an event's name, without a number after the word:
+/// "gathered" for "h_attn_q_bias_gathered_2".
 std::string endOfEvent(const std::string &event) {
   const std::string end = commonEnd({event});
   return end.substr(end.rfind('_') + 1);

@@ -33,11 +33,11 @@ public:
   ///                  names
   explicit TableLoops(std::set<std::string> &theTaken) : taken(theTaken) {}
 
-  /// Selects the calls that loops may contain. In the forward and backward of a
-  /// layer these are collectives only: a reader expects a line for every other
-  /// operator.
+  /// Selects the calls that loops may contain. Only collectives are in loops in
+  /// the forward and backward of a layer, because a reader expects a line for
+  /// every other operator.
   enum class Calls { all, collectives };
-  /// Returns the text with loops. The time is cubic in the items at worst.
+  /// Returns the text with loops. The time is at most cubic in the items.
   Text withLoops(const Text &text, const std::string &function, Calls which);
   /// Unites several functions as one text that reads a row of a table. Function
   /// i runs for `layers[i]` layers.

@@ -60,7 +60,7 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   return {label};
 }
 
-/// Returns `text` without its ending `end`, or "" if the ending is another.
+/// Returns `text` without its ending `end`, or "" if `text` ends otherwise.
 std::string without(const std::string &text, const std::string &end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
@@ -192,13 +192,14 @@ private:
     bool isExact = false;      ///< the plan's name is less precise than `names`
     bool isOfBackward = false; ///< a definition is in backward
     bool isFromOutside = false; ///< a definition is in no repeated layer
-    /// Says whether a layer's first instruction with a first operand in a
-    /// shared buffer (`isShared`), or an earlier instruction, reads the tensor.
+    /// Says whether the first instructions of a layer read the tensor. The last
+    /// of these instructions is the first one whose first operand is in a
+    /// shared buffer (`isShared`).
     bool entersLayer = false;
     bool leavesLayer = false; ///< read outside of repeated layers
     bool isWeight = false;    ///< gathered from a parameter
-    /// A suffix follows the name of tensor `from`, or `origin` if `from` is
-    /// kNone.
+    /// If there is a suffix, it follows the name of tensor `from`, or `origin`
+    /// if `from` is kNone.
     std::size_t from = kNone;
     std::string origin = {}, suffix = {};
   };

@@ -93,7 +93,7 @@ void writeLine(std::size_t depth, const std::string &words, std::string &to) {
   to += '\n';
 }
 
-/// Returns the position of the last space that is at most `width` and outside
+/// Returns the position of the last space at or before `width` that is outside
 /// of shapes ("f32 [B, T]"). If there is none, returns the first such space
 /// after `width`.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
@@ -167,8 +167,8 @@ std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   return parts;
 }
 
-/// Lists the limits in the order of trial. Lists in braces, such as shapes, are
-/// split last.
+/// Lists the limits in the order in which they are tried. Lists in braces, such
+/// as shapes, are split last.
 constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
 
 /// Splits an argument by the first limits with which all parts fit into

@@ -25,8 +25,8 @@
 
 namespace mtplan::ir {
 
-/// Identifies a tensor of one of the repeated layers. `label` keeps its `*`,
-/// and `copy` is the layer's number. Without a `*`, `copy` is 0.
+/// Identifies a tensor. In a repeated layer, `label` keeps its `*`, and `copy`
+/// is the layer's number. Without a `*`, `copy` is 0.
 struct TensorKey {
   std::string label;
   std::int64_t copy = 0;
@@ -135,8 +135,8 @@ struct RunResult {
   /// accumulators that belong to no parameter.
   TensorTable results;
   /// Counts the executions in the step, summed over layers, micro-batches and
-  /// stages. `slice` and `mask` count, though they send nothing. `send` and
-  /// `receive` count under the axis of stages.
+  /// stages. `slice` and `mask` are counted, though they send nothing. `send`
+  /// and `receive` are counted under the axis of stages.
   std::map<CollectiveKey, std::int64_t> collectives;
 };
 

@@ -40,7 +40,7 @@ public:
   Placement() = default;
   /// Returns the placement of `op`. Fails, with a diagnostic, if the strategy
   /// names an axis that the mesh lacks or a factor that the operator lacks, or
-  /// if the rule does not fit the operator.
+  /// if the factor rule does not fit the operator's tensors.
   static mlir::FailureOr<Placement> of(ComputeOp op, const MeshView &mesh);
 
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;

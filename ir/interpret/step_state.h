@@ -14,7 +14,7 @@ namespace mtplan::ir {
 
 class StepState {
 public:
-  /// If not `isDistributed`, the state ignores layouts and shards nothing.
+  /// Unless `isDistributed`, the state ignores layouts and shards nothing.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
@@ -63,7 +63,7 @@ private:
   bool perturbed = false;
   double targetCount = 0.0; ///< 0 if the module has no targets
   TensorTable parameters, accumulators, gradients, results;
-  /// Holds the kind of initial values (ParameterOp::getInit) of each label.
+  /// Maps labels to the initialisation of parameters (ParameterOp::getInit).
   std::map<std::string, std::string, std::less<>> inits;
 };
 

@@ -40,8 +40,8 @@ std::string JsonValue::describe() const {
 
 namespace {
 
-// Returns a JSON number as an int64, or nothing if the number is not whole, out
-// of range, or a double beyond 2^53.
+// Returns a JSON number as an int64, or nothing if the number is not whole, is
+// out of range, or is a double beyond 2^53.
 std::optional<std::int64_t> integerOf(const base::Json &json) {
   if (json.is_number_unsigned()) {
     const auto value = json.get<std::uint64_t>();

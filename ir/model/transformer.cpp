@@ -122,8 +122,8 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   }
   case BlockForm::parallel:
   case BlockForm::parallelTwoNorms: {
-    // The branches are added first. Both results are partial, so that one
-    // reduction suffices before the replicated residual stream is added.
+    // The branches are added first. If both results are partial, one reduction
+    // then suffices before the replicated residual stream is added.
     Value first = normed("h.*.ln_1", x);
     Value second =
         model.form == BlockForm::parallel ? first : normed("h.*.ln_2", x);

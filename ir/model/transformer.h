@@ -19,7 +19,7 @@ namespace mtplan::ir {
 enum class BlockForm : std::uint8_t {
   preNorm,  ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
   postNorm, ///< ln_1(x + attn x), then ln_2(x + mlp x)
-  /// x + ln_1_post(attn(ln_1 x)), then x + ln_2_post(mlp(ln_2 x))
+  /// Computes x + ln_1_post(attn(ln_1 x)), then x + ln_2_post(mlp(ln_2 x)).
   sandwichNorm,
   parallel,        ///< x + (attn(ln_1 x) + mlp(ln_1 x))
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))

@@ -74,8 +74,8 @@ LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
 LogicalResult checkLossReaders(Operation *loss, Value result);
 
 /// Adds the gradient of `operand` if the only result of `op` has a gradient.
-/// `make` builds the operator that computes the gradient. Its arguments are the
-/// label of `op` with `suffix`, and the gradient of the result.
+/// `make` builds the operator that computes the gradient. The arguments of
+/// `make` are the label of `op` with `suffix`, and the gradient of the result.
 template <typename Op, typename Make>
 LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
                             StringRef suffix, Make &&make) {
@@ -91,9 +91,9 @@ LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
 // Verifiers
 //
 // A verifier checks the constraints of the operator's description in their
-// order. Each failed check emits a diagnostic on the operator that names the
-// value and both numbers, found and expected. Shapes are only compared with
-// each other, so the checks hold for global and for local shapes.
+// order. Each failed check emits a diagnostic on the operator. The diagnostic
+// names the value and both numbers, found and expected. Shapes are only
+// compared with each other, so the checks hold for global and local shapes.
 //===----------------------------------------------------------------------===//
 
 /// Formats a shape: "[8, 64]".

@@ -246,8 +246,8 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   return success();
 }
 
-// The types must be those of the forward half or, in a partitioned module,
-// those of the next backward half.
+// Checks that the types are those of the forward half or, in a partitioned
+// module, those of the next backward half.
 LogicalResult BackwardOp::verify() {
   auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
   YieldOp forward = yieldOf(*(*this)->getBlock()), yield = yieldOf(getBlock());

@@ -2,7 +2,7 @@
 //
 // Visits the operators of each segment in reverse order and builds the gradient
 // of each. The backward half reads activations of the forward half directly.
-// After planning, recompute() in passes/schedule may recompute some of them.
+// After planning, recompute() in passes/schedule may recompute activations.
 //
 //===----------------------------------------------------------------------===//
 
@@ -179,9 +179,9 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
-// Returns whether `segment` does not read `argument`, and the previous segment
-// yields one of its own arguments as this value. The gradient of `argument` is
-// then 0.
+// Returns whether the previous segment yields one of its own arguments as
+// `argument`, which `segment` does not read. The gradient of `argument` is then
+// 0.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&

@@ -23,7 +23,7 @@ mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 
 /// Returns whether the kernel of `product`, a weight gradient, can also compute
 /// `sum`, a bias gradient. `sum` must read the second operand of the product.
-/// Both have epilogues of one kind, or both have none. Accumulations must begin
+/// Both must have epilogues of one kind, or none. Accumulations must begin
 /// their sums in the same micro-batch and layer.
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum);
 

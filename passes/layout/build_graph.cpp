@@ -223,10 +223,10 @@ private:
 
   // Adds the operations that model FLOPs utilization (MFU) counts: those of
   // matrix products, and those of attention over all pairs of positions.
-  // Operations that a kernel skips or repeats make no difference. The backward
-  // of attention counts twice as many operations as its forward. The forward
-  // operator therefore adds three times its own operations, and the backward
-  // operator adds none.
+  // The numbers do not depend on operations that a kernel skips or repeats. The
+  // backward of attention counts twice as many operations as its forward. The
+  // forward operator therefore adds three times its own operations, and the
+  // backward operator adds none.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

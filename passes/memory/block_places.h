@@ -3,9 +3,9 @@
 // The weights of a run that the previous run gathers form the run's block.
 // While a run computes with its block, the next block arrives. Blocks of
 // successive runs alternate between the start and the end of one region. The
-// region is as large as the largest two successive blocks, so that these never
-// overlap. A program serves all layers of a segment, so that a weight of a
-// repeated segment has an entry at each end.
+// region is as large as the largest two successive blocks, so that successive
+// blocks never overlap. One program serves all layers of a segment, so a weight
+// of a repeated segment has an entry at each end.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,8 +16,8 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the number of slots for the activations of `chunk`. It is the largest
-// distance from the oldest to the newest micro-batch in flight, both included.
+// Returns the number of slots for the activations of `chunk`: the largest count
+// of micro-batches from the oldest to the newest in flight, both included.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -96,8 +96,8 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
   return success();
 }
 
-// Assigns memory to the weights that are gathered ahead in a chunk, behind its
-// carried values.
+// Assigns memory to the weights that are gathered ahead in a chunk, behind the
+// carried values of the chunk.
 // \param start  the beginning of the memory that programs reuse
 void StagePlaces::placeBlocks(ArrayRef<ir::SegmentOp> segments, bool forward,
                               int64_t start) {
@@ -157,7 +157,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
   // Holds the launch number of the previous instruction if that is a grouped
-  // collective.
+  // collective, else -1.
   int64_t launch = -1;
   for (Operation &op : block) {
     if (!isInstruction(&op)) {
@@ -224,8 +224,8 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
       if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
         row.push_back(life->second);
     // Values of the row that outlive the program have fixed offsets and are not
-    // in `row`. A batch cannot write a carried result, because the memory of
-    // the result is in use until its own product runs.
+    // in `row`. A batch cannot write a carried result, because other values
+    // may still use the memory of the result when the batch runs.
     const bool writesCarried =
         wanted.areResults && llvm::any_of(wanted.values, [&](Value value) {
           auto place = places.find(value);

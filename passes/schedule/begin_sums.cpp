@@ -22,7 +22,7 @@ namespace mtplan::passes {
 namespace {
 
 struct AdderRuns {
-  /// Holds the micro-batch and layer of the runs that add the first term of a
+  /// Holds the micro-batch and layer of each run that adds the first term of a
   /// piece (SumAccess::piece).
   std::set<std::pair<int, int>> first;
   std::set<int> later; ///< micro-batches of the other runs

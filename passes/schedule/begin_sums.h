@@ -30,10 +30,10 @@ struct FirstTerm {
 };
 
 /// Returns, by number of the adding operation, the run in which the operation
-/// adds first terms. An operation that adds none is absent. Returns nothing if
-/// a piece is read before it has a term or never gets one, or if an operation
-/// adds first terms in several runs that are not exactly the runs of one
-/// micro-batch.
+/// adds first terms. An operation that adds no first term is absent. Returns
+/// nothing if a piece is read before it has a term, if a piece never gets a
+/// term, or if an operation adds first terms in several runs that are not
+/// exactly the runs of one micro-batch.
 /// \param pieces    number of pieces of the accumulator
 /// \param accesses  all accesses of a step to the accumulator, in order
 std::optional<std::map<int, FirstTerm>>

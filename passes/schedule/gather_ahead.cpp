@@ -12,8 +12,9 @@ namespace mtplan::passes {
 
 namespace {
 
-// Marks the gathers of a program whose results no other program reads. A gather
-// that reads the result of another gather is marked only if that gather is.
+// Marks a program's gathers of weights (mtp.of_block) whose results no other
+// program reads. A gather of another gather's result is marked only if that
+// other gather is marked, too.
 void mark(Block &block) {
   for (auto gather : block.getOps<ir::AllGatherOp>()) {
     auto before = gather.getInput().getDefiningOp<ir::AllGatherOp>();

@@ -36,8 +36,8 @@ int hopOf(Operation *op) {
   return before && ir::isOfBlock(before) ? 1 + hopOf(before) : 0;
 }
 
-// Returns the gathers of parameters over replicas in a program, and those that
-// they depend on, in order.
+// Returns a program's gathers of parameters over replicas, and the gathers that
+// compute their operands, in order.
 Operations gathersOf(Block &block) {
   Operations found;
   for (Operation &op : llvm::reverse(block)) {

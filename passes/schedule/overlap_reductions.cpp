@@ -33,7 +33,7 @@ public:
     ir::SegmentOp last = lastSegmentOf(terms);
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
-    // Without a `*`, several runs may add to one accumulator: one per layer.
+    // Without a `*`, the runs of several layers may add to one accumulator.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
     markOverlapped(sum, last.getSymNameAttr(), isOfOneRun);
@@ -72,8 +72,8 @@ private:
 
   // Marks the reductions of `sum` that can overlap with the backward program of
   // `segment`. A reduce-scatter writes its shard over the next layer's
-  // gradient, which must have been reduced by then. It can therefore overlap
-  // only if a single run adds to the sum.
+  // gradient, which must have been reduced by then. A reduce-scatter can
+  // therefore overlap only if a single run adds to the sum.
   static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());

@@ -208,7 +208,7 @@ SmallVector<Value> savedValues(ir::SegmentOp segment) {
 RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
                                const std::vector<planner::SegmentPlan> &plans,
                                const std::vector<int> &parts, int layers) {
-  // Says by layer, in model order, whether the layer recomputes.
+  // Says by layer, in model order, whether the layer is recomputed.
   std::vector<bool> again;
   for (int part : parts)
     for (int i = 0; i < part; ++i)

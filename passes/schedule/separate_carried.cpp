@@ -32,7 +32,7 @@ bool isSeparate(OpOperand &carried) {
 namespace {
 
 // Returns the operation before which copied values are inserted: the yield or,
-// if there is one, the mtp.backward right before it, which must stay there.
+// if there is one, the mtp.backward, which must stay right before the yield.
 Operation *placeOfCopies(ir::YieldOp yield) {
   Operation *last = yield->getPrevNode();
   return llvm::isa_and_nonnull<ir::BackwardOp>(last) ? last : yield;

@@ -190,8 +190,8 @@ private:
   }
 
   // Checks every parameter that a segment reads. The stage of the segment must
-  // update the parameter exactly once. If the label has a `*`, it must update
-  // each layer of the segment exactly once.
+  // update the parameter exactly once. If the label has a `*`, the stage must
+  // update each layer of the segment exactly once.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())

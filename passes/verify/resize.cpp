@@ -39,7 +39,7 @@ public:
       : module(m), dims(classes), sizes(newSizes), builder(m.getContext()) {}
 
   void run() {
-    // Attributes are rewritten first, because they refer to the old shapes.
+    // Attributes are rewritten first, because the rewriting reads old shapes.
     module.walk([&](Operation *op) { rewriteAttributes(op); });
     llvm::SmallVector<std::pair<Value, Type>> types;
     auto note = [&](Value value) { types.emplace_back(value, newType(value)); };
@@ -68,7 +68,7 @@ private:
   }
 
   // Returns the new number of ids of a table whose rows change from `rows` to
-  // `newRows`. `count` is the old number of ids, and rows beyond it are
+  // `newRows`. `count` is the old number of ids, and further rows are
   // padding. A table with padding keeps one row of padding, and a table without
   // padding has an id for every row.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
@@ -262,9 +262,9 @@ private:
 
   // Grows the factors of product `index` until fits() holds, at most to their
   // original sizes. Minor factors, which no axis shards, grow before the major
-  // factor. Only the last factor, the width of a head, grows after it, because
-  // the width is a minor factor for every operator, and a wider head does not
-  // make the number of heads divisible.
+  // factor. Only the last factor, the width of a head, grows after the major
+  // factor, because the width is a minor factor for every operator, and a wider
+  // head does not make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());

@@ -1,8 +1,8 @@
 //===- resize.h - Changes the sizes of a step -------------------*- C++ -*-===//
 //
 // Rewrites every type and every attribute that depends on sizes. Dimensions of
-// one class (ir/dim_classes.h) change together. The module may be at any stage
-// before partitioned.
+// one class (ir/dim_classes.h) change together. The module must not be
+// partitioned yet.
 //
 //===----------------------------------------------------------------------===//
 

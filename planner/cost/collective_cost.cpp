@@ -74,8 +74,8 @@ Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
   return sharing;
 }
 
-// Returns the distribution of the group that touches the most domains; among
-// equals, of the group with the fewest members in a domain.
+// Returns how the group that touches the most domains is distributed over them.
+// Ties go to the group with the fewest members in a domain.
 Sharing sharingOf(Group group, int domain) {
   std::int64_t span = std::int64_t{group.size} * group.stride;
   if (domain == 0 || domain % span == 0)

@@ -13,8 +13,9 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the software's figures for a memory-bound operator, or null. Without
-// figures, crossEntropyShare() or the operands and results set the bytes.
+// Returns the software's figures for a memory-bound operator, or null. If there
+// are no figures, the bytes follow from crossEntropyShare() or from the
+// operands and results.
 const Pass *passOf(const Op &op, const Passes &passes) {
   // The order is that of PassKind.
   constexpr Pass Passes::*kFigures[] = {nullptr,
@@ -101,8 +102,8 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
 }
 
 // Returns the bytes that a product reads and writes. 8-bit operands are half as
-// large. Batched products share the traffic of their common operand or sum
-// evenly.
+// large as 16-bit ones. Batched products share equally the traffic of their
+// common operand or sum.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
@@ -147,8 +148,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);
   if (run.tiles > 1) {
-    // The tiles take no less time than the untiled product, because a kernel
-    // could tile its product in the same way.
+    // Tiles never take less time than the untiled product, because a kernel
+    // could tile that product itself.
     double &cut = run.along == &Op::m   ? shape.m
                   : run.along == &Op::n ? shape.n
                   : run.along == &Op::k ? shape.k

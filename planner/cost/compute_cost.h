@@ -1,10 +1,10 @@
 //===- compute_cost.h - Time of one operator on one rank --------*- C++ -*-===//
 //
 // Prices operators by roofline. The time of a product is the longer of its
-// arithmetic and its memory traffic. Attention is priced by kernel
-// (kernel_cost.h). Every other operator is memory-bound; the software's figures
-// set the bytes per element. Gaps between kernels are added. The form comes
-// from Williams et al. 2009 (roofline) and docs/studies/step-time.
+// arithmetic and its memory traffic. The price of attention depends on its
+// kernel (kernel_cost.h). Every other operator is memory-bound; the software's
+// figures set the bytes per element. Gaps between kernels are added. The form
+// comes from Williams et al. 2009 (roofline) and docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const Machine &machine, const Software &software);
 
 /// Returns the time to add to computeTime if the producer of the fused operand
-/// gives its result the layout `made`. Another layout than the one that `op`
-/// reads prevents fusion. The result is 0 if the two are fused, or can never be
+/// gives its result the layout `made`. The two are fused only if `made` is the
+/// layout that `op` reads. The result is 0 if they are fused, or can never be
 /// fused.
 Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const Layout &made, const std::vector<Tensor> &tensors,
@@ -34,8 +34,8 @@ Seconds unfusedTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const Software &software);
 
 /// Returns a lower bound of computeTime over all strategies on `ranks` ranks.
-/// It assumes that the work is divided evenly and runs at the best modelled
-/// rate.
+/// The bound assumes that the work is divided evenly and runs at the best
+/// modelled rate.
 Seconds computeLowerBound(const Op &op, const OpRun &run,
                           const std::vector<Tensor> &tensors, int ranks,
                           const Machine &machine, const Software &software);

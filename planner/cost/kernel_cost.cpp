@@ -72,8 +72,9 @@ double LocalWork::largest() const {
 
 namespace {
 
-// Units split a contraction into ranges of at least this many elements of k.
-// Shorter ranges would gain less than the addition of partial tiles costs.
+// Compute units split a contraction into ranges of at least this many elements
+// of k. Shorter ranges would save less time than adding the partial tiles
+// takes.
 constexpr double kShortestShare = 512;
 
 // Tensor cores reach the full rate only if rows are aligned to kLineBytes, and
@@ -115,8 +116,8 @@ Waves wavesOf(const ProductShape &shape, const Tile &tile, int units) {
   return {1.0 / std::min(idle, longEnough), 1.0 / idle};
 }
 
-// A fused kernel's block has this side, in positions. A block on the diagonal
-// is computed in full although half of it is masked.
+// A fused kernel's blocks are squares with this side, in positions. A block on
+// the diagonal is computed in full although half of it is masked.
 constexpr double kDiagonalBlock = 128;
 
 // The software's figures are for 16-bit elements.

@@ -11,10 +11,11 @@
 // docs/studies/step-time.
 //
 // With a causal mask, a fused attention kernel computes half of the scores, and
-// all scores of the blocks on the diagonal. It pads heads to a supported size
-// and reaches a share of the peak that depends on kernel and device. Unfused
-// software runs batched products, with memory-bound kernels on the scores
-// between them. The form comes from docs/studies/step-time, section 3.
+// all scores of the blocks on the diagonal. The kernel pads heads to a
+// supported size and reaches a share of the peak that depends on kernel and
+// device. Unfused software runs batched products and, between them,
+// memory-bound kernels on the scores. The form comes from
+// docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +50,7 @@ public:
   /// Returns the floating-point operations of the busiest rank.
   double flops() const;
   /// Returns the bytes of the local shards of all operands and results. A
-  /// lookup table counts as no more than the first result.
+  /// lookup table counts for at most the bytes of the first result.
   double traffic() const;
   /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;

@@ -132,7 +132,8 @@ private:
     }
   }
 
-  // Without another reader, the producer's result is not written either.
+  // If the fused consumer is the only reader, fusion also saves the write of
+  // the producer's result.
   void fuseConsumers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)

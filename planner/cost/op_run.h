@@ -32,8 +32,8 @@ struct OpRun {
   /// These are the bytes that casts move, per 16-bit element of the first and
   /// of the second operand.
   double firstCast = 0.0, secondCast = 0.0;
-  /// Counts the products in sequence, one per tile along the operator's m, n, k
-  /// or batch factors, which `along` selects.
+  /// Counts the tiles along the operator's m, n, k or batch factors, which
+  /// `along` selects. The tiles are computed one after another.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
   double slowdown = 1.0; ///< slowest device's time / mean device's time

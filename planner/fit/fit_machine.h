@@ -3,8 +3,8 @@
 // Fits the figures of a machine to measurements. The fit minimises the sum of
 // squares of log(predicted time / measured time), so that 1 % of a microsecond
 // counts as much as 1 % of a second. The figures of the device and of the
-// network are fitted separately. Values are in the units of the machine file:
-// us, GB/s, shares.
+// network are fitted separately. Values have the units of the machine file: us,
+// GB/s or a share.
 //
 //===----------------------------------------------------------------------===//
 

@@ -121,8 +121,8 @@ private:
     for (int steps = 0; steps < kMostSteps; ++steps) {
       MatrixXd slopes = slopesAt(point);
       VectorXd downhill = -slopes.transpose() * errors;
-      // A value that is at a bound, and that the step would move beyond it,
-      // stays fixed.
+      // A value at a bound stays fixed if the step would move it beyond the
+      // bound.
       for (Eigen::Index i = 0; i < size; ++i)
         if ((point[i] <= least[i] && downhill[i] < 0) ||
             (point[i] >= most[i] && downhill[i] > 0)) {
@@ -210,8 +210,8 @@ private:
   }
 
   /// Holds the singular value decomposition of the derivatives with respect to
-  /// some values. Each value's column is first divided by its norm; `lengths`
-  /// holds the norms.
+  /// a selection of the values. Each value's column is first divided by the
+  /// column's norm; `lengths` holds the norms.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;

@@ -81,7 +81,7 @@ struct Measurements {
   std::vector<Measurement> rows;
 };
 
-/// Reports an invalid measurement file, as MachineError does.
+/// Reports an invalid measurement file, in the format of MachineError.
 class MeasurementsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

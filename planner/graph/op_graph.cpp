@@ -19,8 +19,9 @@ const char *nameOf(Split split) {
 
 namespace {
 
-// Returns the number of samples for which the graph was built, from its inputs
-// or else its first tensor with a batch dimension; 0 if no tensor has one.
+// Returns the number of samples for which the graph was built: the batch size
+// of an input, or else of the first tensor with a batch dimension; 0 if there
+// is none.
 std::int64_t samplesOf(const ModelGraph &graph) {
   std::int64_t any = 0;
   for (const SegmentGraph &segment : graph.segments)

@@ -14,7 +14,7 @@
 
 namespace mtplan::planner {
 
-/// Describes one drawn segment: some repeats of `segment` with equal layouts.
+/// Describes a drawn group of repeats of `segment` that have equal layouts.
 struct DrawnSegment {
   int segment = 0; ///< index into ModelGraph::segments
   int first = 0, copies = 1;

@@ -90,7 +90,7 @@ std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
           taken = true;
         }
       }
-    // A linear group repeats the work on every rank, as replication does.
+    // A linear group repeats the work on every rank, like replication.
     if (!taken || rules[a].allowReplicated) {
       choices[a].insert(choices[a].begin(), kReplicated);
       if (size > 1)

@@ -17,8 +17,8 @@
 
 namespace mtplan::planner {
 
-/// Assigns to every mesh axis a factor index >= 0, kReplicated, or kLinear - g
-/// for the linear group g.
+/// A strategy assigns to every mesh axis a factor index >= 0, kReplicated, or
+/// kLinear - g for the linear group g.
 inline constexpr int kLinear = -2;
 struct Strategy {
   std::vector<int> axes;
@@ -44,8 +44,8 @@ Layout operandLayout(const Op &op, const Strategy &strategy, int index);
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
 /// Returns the strategy as text: "column", "row", "batch + column",
-/// "replicated", "partial", ... Tensor axes with equal splits are one word;
-/// others are told apart as "column + replicated".
+/// "replicated", "partial", ... Tensor axes with equal splits share one word;
+/// different splits are joined, as in "column + replicated".
 std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh);
 
 } // namespace mtplan::planner

@@ -71,7 +71,7 @@ struct MeasuredKernels {
   /// storedAs().
   std::array<Attention, 3> attention, droppingAttention;
   /// Holds the rates of memory-bound kernels: the bytes of all operands and
-  /// results, divided by the time. The key is a variantName(), the index
+  /// results, divided by the time. The key is a variantName(), and the index is
   /// storedAs(). A rate of 0 means not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
   /// Lists the fusionName() of each kernel that is fused with the producer of

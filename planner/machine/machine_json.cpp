@@ -190,8 +190,8 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
-  // Reads shares per precision. Forward without backward, or the reverse, is an
-  // error.
+  // Reads shares per precision. A forward share without a backward share, or
+  // the reverse, is an error.
   void readAttention(base::JsonFields &fields, const char *key,
                      std::array<MeasuredKernels::Attention, 3> &shares) {
     const json *attention = fields.find(key);

@@ -84,8 +84,8 @@ public:
                               const base::NumberRange &range);
 
 private:
-  /// Returns the member's value if it is a non-empty array, else null. Null is
-  /// an error unless the member is missing.
+  /// Returns the member's value if it is a non-empty array, else null. A member
+  /// with another value is an error; a missing member is not.
   const base::Json *list(const std::string &key, const char *kind);
   std::string pointerTo(const std::string &key) const {
     return plain.pointerTo(key) + "/value";

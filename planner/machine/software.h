@@ -206,8 +206,8 @@ bool isFused(const Software &software, const Device &device,
 
 bool groupsMessages(const Software &software, const Device &device);
 
-/// Returns the name of two kernels that may be fused: "dropout+add", or the
-/// consumer alone if the producer is a product: "activation.gelu".
+/// Returns the name of the fusion of two kernels: "dropout+add", or only the
+/// consumer's name if the producer is a product: "activation.gelu".
 /// \param maker  the producer; empty: a product
 std::string fusionName(std::string_view maker, std::string_view kernel,
                        std::string_view variant);
@@ -219,7 +219,7 @@ std::string variantName(std::string_view kernel, std::string_view variant);
 /// Returns the head size to which the kernel pads `size`.
 double paddedHead(const AttentionKernel &kernel, double size);
 
-/// Reports an invalid software file, as MachineError does.
+/// Reports an invalid software file, in the format of MachineError.
 class SoftwareError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -12,7 +12,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The search gives up above these numbers of plans, and of tasks of all
+/// The search gives up if there may be more plans, or more tasks in all
 /// simulated steps together.
 constexpr double kMostPlans = 30'000, kMostTasks = 3e6;
 
@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  // Assigns the variables from `next` on; returns false at a limit.
+  // Assigns the variables from `next` on; returns false if a limit is exceeded.
   bool extend(std::size_t next) {
     if (next == assignment.size()) {
       legal.push_back(assignment);
@@ -66,7 +66,7 @@ private:
   static constexpr int kMostVisits = 200'000;
   const Problem &problem;
   const std::size_t most;
-  /// Lists, by variable, the tables without a later variable.
+  /// Lists, by variable, the tables in which the variable is the last one.
   std::vector<std::vector<const CostTable *>> completed;
   Assignment assignment;
   std::vector<Assignment> legal;
@@ -78,7 +78,8 @@ struct Repeat {
   int segment, number;
 };
 
-/// Lists the plans of a configuration with one layout between stages.
+/// Lists the plans of a configuration for one layout of the values between
+/// stages.
 class Plans {
 public:
   Plans(const ModelGraph &g, const SearchOptions &options,

@@ -15,7 +15,7 @@ namespace mtplan::planner {
 /// fastest plan that fits and is not slower than `slowest`, if any. Sets the
 /// rejection's bound to that plan's step, or else to `slowest`. The number of
 /// plans grows exponentially: if there may be too many, the call simulates none
-/// and leaves the bound.
+/// and keeps the bound.
 /// \param model  for any number of samples
 std::optional<PlannedCandidate>
 fastestOfAll(const ModelGraph &model, const SearchOptions &options,

@@ -19,7 +19,7 @@ namespace mtplan::planner {
 bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b);
 
 /// Keeps one plan and one lower bound per solved configuration, and decides
-/// which gaps between the two are worth closing.
+/// which gaps between plan and bound are worth closing.
 class PlanPool {
 public:
   /// \param options  provides top, atMost and tolerance; without a tolerance,
@@ -58,7 +58,8 @@ public:
     return best() > found[index].lowerBound.value * (1 + smallGap);
   }
 
-  /// Updates a plan with its configuration's new solution, if any, and bound.
+  /// Updates a plan with its configuration's new bound and new solution, if
+  /// any.
   void narrow(std::size_t index, std::optional<PlannedCandidate> closed,
               Seconds bound);
 

@@ -17,7 +17,7 @@ public:
          const Setting &setting, const Parallelism &config)
       : times(plans.size()), parts(plans.size()) {
     for (std::size_t stage = 0; stage < at(config.pp); ++stage) {
-      // Runs of one stage that share a parameter reduce it once.
+      // Runs of one stage that share a parameter reduce its gradient once.
       std::vector<bool> paid(graph.parameters.size(), false);
       Setting here = setting;
       here.recomputeShare = recomputeShareOf(config, static_cast<int>(stage));

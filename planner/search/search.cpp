@@ -37,8 +37,8 @@ public:
       if (allowsUnevenCut(config, options))
         addCuts(config);
     }
-    // Configurations that probably fit come first, because solving the others
-    // ends early if a fast plan is known.
+    // Configurations that probably fit come first, because a fast plan lets the
+    // solver give up on the others early.
     branchAndBound();
     isFirstPass = false;
     open.merge(later);
@@ -107,7 +107,7 @@ private:
   }
 
   // Opens one candidate for all uneven cuts. The number of recomputed layers
-  // depends on the cut, unless all or none recompute.
+  // depends on the cut, unless all layers or none are recomputed.
   void addCuts(const Parallelism &config) {
     std::vector<int> counts = recomputeCounts(config, options);
     auto boundOf = [&](int count) {
@@ -131,7 +131,7 @@ private:
   bool hasNext() const {
     return !open.empty() && open.begin()->first < pool.cutoff();
   }
-  // Also reports the progress, because every loop of the search asks this.
+  // Also reports the progress, because every loop of the search calls this.
   bool timeIsUp() const {
     if (options.watch)
       options.watch({std::ssize(open) + std::ssize(later) + std::ssize(ready),
@@ -259,7 +259,7 @@ private:
           orderedCuts(config, relaxation.layerTimes(config));
     }
     OrderedCuts cuts = std::move(*candidates[index].cuts);
-    // Several cuts become candidates at once, so that both threads have work.
+    // Several cuts become candidates at once, so that all threads have work.
     for (std::size_t i = 0; i < kAtOnce && cuts.next < cuts.layers.size();
          ++i) {
       Seconds bound = std::max(candidates[index].bound, cuts.bounds[cuts.next]);

@@ -129,7 +129,8 @@ public:
       return part + 1;
     return kNone;
   }
-  /// Returns the part that receives the result of `part`; kNone without one.
+  /// Returns the part that receives the result of `part`; kNone if there is
+  /// none.
   int receiverOf(TaskKind kind, int part) const {
     if (kind == TaskKind::backward)
       return part - 1;

@@ -157,14 +157,13 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
-/// Returns a lower bound of the step's time, up to rounding, which is the
-/// largest of all stages' bounds. A stage's bound adds the work that precedes
-/// its first task, all its own work, its waits for the inputs of the first and
-/// of the last backward, and the work that must follow. The bound counts
-/// forward, backward, sends and updates, and ignores all-gathers, reductions
-/// and offload. The bound is exact for equal stages under 1f1b without
-/// communication. No schedule is built, so the time is O(stages * chunks *
-/// slices).
+/// Returns a lower bound of the step's time, up to rounding: the largest of all
+/// stages' bounds. A stage's bound adds the work that precedes its first task,
+/// all its own work, its waits for the inputs of the first and of the last
+/// backward, and the work that must follow. The bound counts forward, backward,
+/// sends and updates, and ignores all-gathers, reductions and offload. The
+/// bound is exact for equal stages under 1f1b without communication. No
+/// schedule is built, so the time is O(stages * chunks * slices).
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

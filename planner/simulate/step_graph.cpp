@@ -289,8 +289,8 @@ private:
            streams.chunk(stage, task.chunk).gather > Seconds{};
   }
 
-  /// Returns the number of tasks for `task`: one per segment if communication
-  /// can overlap single segments, else 1.
+  /// Returns the number of graph tasks for `task`: one per segment if
+  /// communication can overlap single segments, else 1.
   int slicesOf(int stage, const Task &task) const {
     const Part &part = parts[numbers.partOf(stage, task)];
     bool cut = problem.overlap.gather && gathersEachUse(stage, task);

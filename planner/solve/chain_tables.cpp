@@ -18,7 +18,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The order of additions can make this relative difference.
+/// Sums in different orders can differ by this relative amount.
 constexpr double kRounding = 1e-14;
 
 /// Groups equal repeats of [first, last), in order of first appearance.

@@ -196,7 +196,8 @@ private:
     }
   }
 
-  /// Adds small tables in one leaf, so that the join reads fewer inputs.
+  /// Groups small tables into one leaf, which holds their sum, so that the join
+  /// reads fewer inputs.
   std::vector<std::pair<Scope, std::vector<int>>>
   groupTables(std::size_t index) const {
     const Bucket &bucket = program.buckets[index];

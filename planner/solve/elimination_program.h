@@ -20,8 +20,8 @@
 
 namespace mtplan::planner {
 
-/// Holds the sum of some of the problem's cost tables, over a scope of live
-/// values.
+/// Holds the sum of one or more of the problem's cost tables, over a scope of
+/// live values.
 struct Leaf {
   struct Part {
     int table = 0;

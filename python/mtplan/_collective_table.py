@@ -18,25 +18,26 @@ Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"
 
 @dataclass(frozen=True)
 class Reason:
-    """Holds a named behaviour of a library: what it issues, instead of what.
+    """Holds a known difference of a library: the calls that it issues, and the
+    planned ones that they replace.
 
     >>> Reason("x", Counter(), Counter()).words
     'x'
     """
 
     words: str
-    planned: Calls  #: lines of the plan that it does not issue
-    issued: Calls  #: what it issues instead
+    planned: Calls  #: lines of the plan that the library leaves out
+    issued: Calls  #: what the library issues instead
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Holds the collectives of a step: as planned, as issued, and why.
+    """Holds the collectives of a step, as planned and as issued.
 
     ``rows`` has a record per phase, kind, axis and number of bytes, with the
-    counts ``planned`` and ``issued``, the operators that ``cause`` it, and the
-    ``reasons`` for differences. ``unexplained`` are the rows whose count no
-    reason predicts.
+    counts ``planned``, ``expected`` (after the known differences) and
+    ``issued``, the operators that are the ``causes``, and the ``reasons`` for
+    differences. ``unexplained`` are the rows whose count no reason predicts.
 
     >>> Comparison([]).holds
     True
@@ -82,7 +83,7 @@ class Comparison:
 
 def compared(ledger: list[Record], reasons: list[Reason], issued: Calls
              ) -> Comparison:
-    """Returns the rows of a comparison.
+    """Compares the lines of a ledger with the calls that a step issued.
 
     >>> line = Record(phase="forward", kind="all_reduce", axis="tp",
     ...               bytes=8.0, count_per_step=2, cause="wte")

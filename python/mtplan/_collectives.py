@@ -1,7 +1,7 @@
 """Compares the collectives that a step issues with those of a plan.
 
-A step runs under a mode that sees every operator that PyTorch dispatches, as
-``CommDebugMode`` does, which says neither over which axis nor how many bytes.
+A step runs under a dispatch mode, which sees every operator that PyTorch
+dispatches. PyTorch's own ``CommDebugMode`` records neither axes nor bytes.
 Where PyTorch differs from the plan for a known reason, the reason predicts
 exactly what PyTorch issues instead.
 """
@@ -24,7 +24,7 @@ from mtplan._plan_names import FAMILIES, Family, family_name
 from mtplan._step import backward, roots_of
 from mtplan._weight_types import widths
 
-#: Collectives of the dispatcher: the kind, and where its group stands.
+#: Maps operators to the kind of collective and the position of its group.
 OPERATORS = {
     "_c10d_functional.all_reduce": ("all_reduce", 2),
     "_c10d_functional.all_reduce_": ("all_reduce", 2),
@@ -43,15 +43,15 @@ OPERATORS = {
     "c10d.send": ("send", 1),
 }
 
-#: Where the dispatcher keeps collectives.
+#: Lists the namespaces of the dispatcher's collectives.
 _NAMESPACES = ("_c10d_functional", "c10d.", "_dtensor.")
-#: Operators of these that communicate nothing.
+#: Lists operators of these namespaces that communicate nothing.
 _LOCAL = ("wait_tensor", "_wrap_tensor_autograd", ".recv_")
 
 
 @functools.cache
 def _mode() -> Any:
-    """Returns a class of modes with a list of calls: ``mode.calls``."""
+    """Returns a class of dispatch modes that count calls in ``mode.calls``."""
     base = torch_module("utils._python_dispatch").TorchDispatchMode
     dtensor = torch_module("distributed.tensor").DTensor
 
@@ -65,7 +65,7 @@ def _mode() -> Any:
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                                kwargs: Any = None) -> Any:
-            if dtensor in types:  # DTensor first dispatches what it needs
+            if dtensor in types:  # DTensor dispatches its local operators
                 return NotImplemented
             name = str(getattr(function, "_overloadpacket", function))
             kind, place = OPERATORS.get(name, ("", 0))
@@ -75,7 +75,7 @@ def _mode() -> Any:
                     "backward" if args[3] == BACKWARD_TAG else "forward")
                 self.calls[phase, kind, axis, _bytes_of(args, name)] += 1
             elif name.startswith(_NAMESPACES) and not name.endswith(_LOCAL):
-                # A collective without an entry is listed, never overlooked.
+                # An unknown collective is counted under its own name.
                 self.calls[self.phase, name, "other", 0] += 1
             return function(*args, **(kwargs or {}))
 
@@ -83,7 +83,7 @@ def _mode() -> Any:
 
 
 def _ranks_of(group: Any) -> tuple[int, ...]:
-    """Returns the ranks of a group, which may have several names."""
+    """Returns the ranks of a group, given by name, as it is, or boxed."""
     distributed = torch_module("distributed")
     if isinstance(group, str):
         group = torch_module("distributed.distributed_c10d"
@@ -103,7 +103,7 @@ def _bytes_of(args: Any, name: str) -> int:
 def compare(plan: Plan, module: Any, batch: dict[str, Any]) -> Comparison:
     """Runs a step, and compares its collectives with the plan's.
 
-    ``Plan.check`` describes it.
+    This implements ``Plan.check``.
 
     >>> compare(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP
     """
@@ -186,7 +186,7 @@ def _sizes(plan: Plan, module: Any) -> list[_Group]:
 
 
 def reasons_of(plan: Plan, groups: list[_Group], device: str) -> list[Reason]:
-    """Returns the named behaviours of PyTorch that change a plan's lines.
+    """Returns the known ways in which PyTorch differs from a plan's lines.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, tp=2)
@@ -226,13 +226,13 @@ def _add_data_parallel(plan: Plan, groups: list[_Group], add: Any) -> None:
     issued: Calls = Counter()
     steps = degrees.micro_batches
     labels = {one.label for run in plan.layers for one in run.parameters}
-    # From ZeRO 2, the plan sums both gradients of a tied table; PyTorch adds
-    # them first, unless two stages have one each.
+    # From ZeRO 2 on, the plan reduces the two gradients of a tied table one by
+    # one. PyTorch adds them first, unless they are in different stages.
     tied = degrees.pp == 1 and "lm_head.weight" not in labels
     once = [line for line in lines
             if not (tied and line.cause == "lm_head.dw")]
     if not _same_volume(degrees, groups, once, gradient):
-        return  # no reason explains that
+        return  # no reason explains the difference
     for group in groups:
         if degrees.zero == 0:
             issued["backward", "all_reduce", "dp",
@@ -262,7 +262,8 @@ def _same_volume(degrees: Record, groups: list[_Group], lines: list[Record],
     """Returns whether the module's gradients, of ``width`` bytes an element,
     have the bytes that the plan sums over dp.
 
-    Over tp that is not compared: PyTorch also splits biases of columns.
+    With tp the bytes are not compared, because PyTorch also splits the biases
+    of column-parallel layers.
 
     >>> line = Record(kind="all_reduce", bytes=8.0, count_per_step=1)
     >>> degrees = Record(tp=1, zero=0, micro_batches=1)
@@ -325,7 +326,7 @@ def _add_sequence_parallel(degrees: Record, lines: list[Record], add: Any
             "not that of a part of the sequence", values, summed)
     once = [line for line in lines if line.phase == "update"
             and line.kind == "all_reduce" and line.cause != "loss"]
-    # fully_shard keeps partial sums, if it communicates once per step.
+    # Partial sums accumulate if fully_shard communicates once per step.
     times = (1 if degrees.dp > 1 and degrees.zero < 2
              else degrees.micro_batches)
     shards = degrees.dp if degrees.zero else 1

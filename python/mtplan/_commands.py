@@ -24,7 +24,7 @@ def mtplan() -> int:
     ...     "--version"], capture_output=True, text=True).stdout
     'mtplan 0.1.0\\n'
     """
-    # Python would only note the signal until the command has ended.
+    # Python would handle the signal only after the command has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.run_command(sys.argv[1:])
 

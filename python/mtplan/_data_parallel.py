@@ -1,7 +1,7 @@
 """Shards or replicates parameters over dp: ``fully_shard``, ``replicate``.
 
-A *root* is the module whose forward begins a forward of its parameters: the
-model, or each stage of a pipeline.
+A *root* is the outermost module that ``fully_shard`` or ``replicate`` is
+applied to: the model, or each stage of a pipeline.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mtplan._weight_types import widths
 def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
     """Returns the modules whose parameters are grouped in one collective.
 
-    Those are the embedding, every layer, and the head; if the embedding is
-    tied to the head, whatever is in no layer is one group. Modules of
-    other stages of a pipeline have no parameters, and are left out.
+    These are the embedding, every layer, and the last norm with the head. If
+    embedding and head are tied, whatever is in no layer is left to the root.
+    Modules of other stages have no parameters, and are left out.
 
     >>> from types import SimpleNamespace
     >>> from mtplan._plan_names import FAMILIES
@@ -46,7 +46,7 @@ def divide_samples(plan: Plan, root: Any, model: Any, family: Family,
                    mesh: Any) -> None:
     """Shards or replicates parameters over dp, as the ZeRO stage says.
 
-    ``root`` contains the model or is it. ``mesh`` has one dimension, dp.
+    ``root`` is the model or contains it. ``mesh`` has one dimension, dp.
 
     >>> divide_samples(plan, model, model, family, mesh)  # doctest: +SKIP
     """
@@ -71,16 +71,16 @@ def divide_samples(plan: Plan, root: Any, model: Any, family: Family,
     apply(root, **keywords)
     root.register_forward_hook(_shard_after_evaluation)
     if degrees.zero == 3 and degrees.pp > 1:
-        # By default, backward prefetches what the last forward used before,
-        # which may be the forward of another micro-batch.
+        # By default, backward prefetches in the reverse order of the last
+        # forward, which may be that of another micro-batch.
         order = [group[0] for group in groups] + [root]
         for number, one in enumerate(order):
             one.set_modules_to_backward_prefetch([order[max(number - 1, 0)]])
 
 
 def _shard_after_evaluation(root: Any, _: Any, __: Any) -> None:
-    """Frees gathered weights if no backward follows that would: the optimizer
-    may change its shards before the next forward."""
+    """Frees gathered weights after a forward that no backward follows, because
+    the optimizer may change its shards before the next forward."""
     if not root.training or not torch_module().is_grad_enabled():
         shard(root)
 
@@ -120,8 +120,8 @@ def reset_step(root: Any) -> None:
 
     >>> reset_step(model)  # doctest: +SKIP
     """
-    # The first forward decides which module is the root; nothing is left of
-    # a step that did not reach it.
+    # The first forward decides which module is the root. A step that failed
+    # earlier left no state.
     if root._get_fsdp_state()._is_root is not None:
         root.reset_iter_state()
     root.set_manual_backward_finalization(False)

@@ -10,9 +10,9 @@ from mtplan._expressible import ALWAYS, checked, judged
 from mtplan._plan import Plan
 from mtplan._torch import is_module
 
-#: Searches with keywords.
+#: Returns the plan that a search with these keywords finds.
 Search = Callable[[dict[str, Any]], Plan]
-_MOST = 6  # faults that are met one after another
+_MOST = 6  # most faults that are avoided one after another
 
 
 def check_executor(executor: str | None) -> None:
@@ -28,8 +28,8 @@ def check_executor(executor: str | None) -> None:
 
 
 def model_and_module(model: Any) -> tuple[Any, Any]:
-    """Returns what is planned and the module that will be parallelized: the
-    configuration of a module of transformers, and None without a module.
+    """Returns what is planned, and the module that will be parallelized,
+    if any. For a module of transformers, its configuration is planned.
 
     >>> model_and_module("config.json")
     ('config.json', None)
@@ -43,7 +43,7 @@ def narrowed(key: str, given: Any, wanted: Any) -> Any:
     """Returns the values that are both given and wanted.
 
     Raises ``Error`` if there are none. ``given`` is None or "any" if the user
-    leaves the choice.
+    leaves the choice open.
 
     >>> narrowed("zero", [0, 1, 2], [1, 0])
     [0, 1]
@@ -67,7 +67,7 @@ def narrowed(key: str, given: Any, wanted: Any) -> Any:
 
 
 def _merged_pins(given: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Returns the pins of both; those of the user may name the same operators.
+    """Returns the pins of user and PyTorch, which may name the same operators.
 
     >>> _merged_pins(["wte=vocab"], ["wte=vocab", "ln_f=replicated"])
     ['wte=vocab', 'ln_f=replicated']
@@ -83,12 +83,12 @@ def _merged_pins(given: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def fastest(search: Search, given: Mapping[str, Any], module: Any = None,
             settable: Sequence[str] | None = None) -> Plan:
-    """Returns a plan that PyTorch can run: the fastest that keywords lead to.
+    """Returns the fastest plan found that PyTorch can run.
 
-    ``given`` are the keywords of the user, to which those are added that lead
-    away from what PyTorch does not support: one after another, and every
-    alternative. If 1f1b has too few micro-batches, those are other schedules,
-    and not smaller micro-batches. ``settable`` names those that may be added
+    ``given`` are the keywords of the user. Keywords that exclude what PyTorch
+    does not support are added, one after another, and every alternative is
+    tried. If 1f1b has too few micro-batches, other schedules are tried, and not
+    smaller micro-batches. ``settable`` names the keywords that may be added
     (default: all). The notes of the plan name what was added. Raises ``Error``
     for keywords that contradict, and whatever ``search`` raises.
 
@@ -114,7 +114,7 @@ def fastest(search: Search, given: Mapping[str, Any], module: Any = None,
 def _fastest(search: Search, given: dict[str, Any], added: dict[str, Any],
              module: Any, settable: Sequence[str] | None, left: int
              ) -> tuple[Plan, dict[str, Any]]:
-    """Returns the fastest plan with some keywords added, and all of those."""
+    """Returns the fastest plan that PyTorch can run, and all added keywords."""
     plan = search({**given, **added})
     verdict = judged(plan)
     if not verdict.faults:

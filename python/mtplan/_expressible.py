@@ -1,4 +1,4 @@
-"""Says what of a plan PyTorch does not support, and what is nearest."""
+"""Says what PyTorch does not support in a plan, and which plan is nearest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtplan._weight_types import wrong_types
 
 @dataclass
 class Verdict:
-    """Holds what of a plan PyTorch does not support.
+    """Holds what PyTorch does not support in a plan.
 
     ``ways`` holds alternatives, each of which leads to plans without one of the
     faults: keywords of a search with the values that PyTorch supports.
@@ -44,7 +44,7 @@ class Verdict:
                 else [])
 
 
-#: Values that PyTorch always wants, and why.
+#: Holds the values that PyTorch always needs, and why.
 ALWAYS: dict[str, tuple[Any, str]] = {
     "cp": (1, "context_parallel of PyTorch runs ring attention with "
               "collectives that the plan does not count"),
@@ -73,7 +73,7 @@ def family_of(plan: Plan) -> Family:
 
 
 def judged(plan: Plan) -> Verdict:
-    """Returns what of a plan PyTorch does not support, whatever the weights.
+    """Returns what PyTorch does not support in a plan, for any module.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
@@ -137,7 +137,7 @@ def _judge_axes(plan: Plan, verdict: Verdict) -> None:
 
 
 def _judge_schedule(plan: Plan, verdict: Verdict) -> None:
-    """Adds what schedules of PyTorch do not have."""
+    """Adds what PyTorch's schedules do not support."""
     degrees = plan.parallelism
     if degrees.pp == 1:
         return
@@ -201,7 +201,7 @@ def checked(plan: Plan, module: Any) -> tuple[Family, Split]:
 
 def _wrong_module(model: dict[str, Any], kind: str, family: Family,
                   module: Any) -> list[str]:
-    """Returns a sentence if the plan is not one for the module.
+    """Returns sentences that say why the plan is not for the module.
 
     >>> _wrong_module({}, "llama", FAMILIES["llama"], None)
     ['a plan for llama is applied to LlamaForCausalLM or ..., but this is a NoneType']
@@ -238,7 +238,7 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
 
 
 def _wrong_dropout(module: Any) -> list[str]:
-    """Returns a sentence if ranks of a tp group would drop different values.
+    """Returns a sentence per dropout, whose masks would differ among tp ranks.
 
     >>> _wrong_dropout(model)  # doctest: +SKIP
     ['resid_pdrop 0.1: ...; set it to 0']
@@ -256,7 +256,7 @@ def _wrong_dropout(module: Any) -> list[str]:
 
 
 def _wrong_weights(plan: Plan, family: Family, split: Split) -> list[str]:
-    """Returns sentences about weights that are stored unlike they are used."""
+    """Returns sentences about weights whose storage and use differ over tp."""
     if split.faults:
         return []  # leaves are missing
     faults = []

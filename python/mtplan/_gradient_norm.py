@@ -1,4 +1,4 @@
-"""Clips gradients by the norm of all of them, over every axis of ranks."""
+"""Clips gradients by their global norm, over every axis of ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtplan._plan import Plan
 def clip_gradients(plan: Plan, module: Any, most: float) -> float:
     """Scales gradients so that their norm is at most ``most``.
 
-    ``Plan.clip_grad_norm`` describes it.
+    This implements ``Plan.clip_grad_norm``.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2)
@@ -39,19 +39,19 @@ def clip_gradients(plan: Plan, module: Any, most: float) -> float:
 
 
 def _squares(plan: Plan, module: Any, given: dict[str, Any]) -> Any:
-    """Returns the sum of the squares of all gradients, on every rank."""
+    """Returns, on every rank, the sum of the squares of all gradients."""
     torch = torch_module()
     distributed = torch_module("distributed")
     pipeline = getattr(module, "mtplan_pipeline", None)
     first = next(module.parameters())
-    # Gradients are divided over neither dp nor tp, over one, or over both.
+    # Gradients are sharded over dp, tp, both or neither; each case has a sum.
     axes = [axis for axis in ("dp", "tp") if plan.parallelism[axis] > 1]
     sums: dict[tuple[str, ...], Any] = {
         tuple(axis for number, axis in enumerate(axes) if bits >> number & 1):
         torch.zeros((), dtype=torch.float64, device=first.device)
         for bits in range(2 ** len(axes))}
     groups: dict[str, Any] = {}
-    counted = set()  # a table that two stages have counts in the first
+    counted = set()  # a tied table of two stages counts in the first
     if pipeline and distributed.get_rank(pipeline.group) and pipeline.tied:
         counted.add(id(pipeline.tied.weight))
     for name, one in given.items():

@@ -48,7 +48,7 @@ ACCEPTED = ("a path of a config.json, of mtplan's own JSON or of MLIR text, "
 
 
 def source_of_model(model: Model) -> tuple[str, str]:
-    """Returns the model's name in messages, and its text; "" if it is a file.
+    """Returns the model's name in messages, and its text ("" for a file).
 
     Raises ``TypeError`` for objects that are no model, and ``Error`` for a dict
     that JSON cannot express.
@@ -169,7 +169,7 @@ def _precision(given: Mapping[str, Any]) -> str:
 
 
 def _check_sequence(model: TorchModel, given: dict[str, Any]) -> None:
-    """Removes ``seq`` if it is the length of the example; else raises ``Error``."""
+    """Removes ``seq``; raises ``Error`` if the example has another length."""
     asked = given.pop("seq", None)
     if asked is not None and model.sequence not in (None, asked):
         raise Error(f"{model.name}: --seq: the example has {model.sequence} "

@@ -27,9 +27,9 @@ class Shardings:
     """Holds a plan in JAX's terms, for one tree of parameters.
 
     ``mesh`` has the axes dp and tp. ``params`` is a tree of the shardings in
-    which the parameters are stored, and ``gradients`` one of those of their
-    gradients, of the optimizer's copies and of the updates: from ZeRO stage 1
-    on they are sharded over dp. ``Plan.shardings`` builds it.
+    which the parameters are stored. ``gradients`` is a tree of the shardings of
+    gradients, optimizer copies and updates, which are sharded over dp from ZeRO
+    stage 1 on. ``Plan.shardings`` builds this object.
 
     >>> shardings = plan.shardings(params)                 # doctest: +SKIP
     >>> params = jax.device_put(params, shardings.params)  # doctest: +SKIP
@@ -68,9 +68,9 @@ class Shardings:
         """Returns a tree of the shardings of an optimizer's state.
 
         ``state`` is any tree, such as ``optax.adamw(...).init(params)``. An
-        array whose path ends in that of a parameter, and that has its shape,
-        is sharded as the plan says, also if other parameters are masked. All
-        else is replicated, with a warning if it is more than one number.
+        array whose path ends in that of a parameter, and that has its shape, is
+        sharded as the plan says, also if other parameters are masked. All
+        others are replicated, with a warning for arrays of several numbers.
 
         >>> shardings.optimizer(state)  # doctest: +SKIP
         """
@@ -100,7 +100,7 @@ class Shardings:
     def inputs(self, batch: Any) -> Any:
         """Returns a tree of the shardings of a batch: samples over dp.
 
-        The first dimension of every array counts the samples of a step, those
+        The first dimension of every array is the samples of a step, with those
         of replica 0 first.
 
         >>> shardings.inputs({"tokens": tokens})  # doctest: +SKIP
@@ -111,13 +111,14 @@ class Shardings:
             batch)
 
     def constrain(self, name: str, value: Any) -> Any:
-        """Returns a value in the layout of the plan; so its gradient.
+        """Puts a value and its gradient into the layouts of the plan.
 
         ``name`` is the label of an operator, whose result ``value`` is:
         ``h.0.attn.q``, or ``h.*.attn.q`` in a loop over an array of all layers.
-        Its dimensions are samples, sequence and features, which may be divided
-        into heads. If ``name`` is the label of a parameter, ``value`` is
-        gathered over dp. Raises ``Error`` for another name or shape.
+        The dimensions of ``value`` are samples, sequence and features; the
+        features may be divided into heads. If ``name`` is the label of a
+        parameter, ``value`` is gathered over dp. Raises ``Error`` for another
+        name or shape.
 
         >>> shardings.constrain("h.0.attn.proj", x @ w)  # doctest: +SKIP
         """
@@ -136,15 +137,15 @@ class Shardings:
         return self._gathered(stored, value, "*" in stored.label)
 
     def _gathered(self, stored: Stored, value: Any, last: bool) -> Any:
-        """Returns a weight as operators use it, also that of one layer.
+        """Returns a weight, or one layer of it, as operators use it.
 
         ``last`` says whether its gradient is sharded over dp here.
         """
         used = used_dims(self._kinds, stored)
         back = gradient_dims(self.plan, stored) if last else used
         first = len(used) - len(value.shape)
-        # A table's gradient is summed as a whole and sharded then: XLA would
-        # gather tokens and their gradients otherwise.
+        # A table's gradient is first summed as a whole, then sharded. XLA would
+        # otherwise gather tokens and their gradients.
         return gather(value, self._named(used[first:]),
                       [self._named(dims[first:])
                        for dims in dict.fromkeys((used, back))])
@@ -169,8 +170,8 @@ class Shardings:
         """Returns ``value @ weight`` for operators that share their input.
 
         ``names`` are q, k and v, or gate and up: ``["h.0.attn.q", ...]``. The
-        gradients of ``value`` are added before they are summed over tp, where
-        XLA may sum each of them. ``value`` is [samples, sequence, in], and
+        gradients of ``value`` are added before the sum over tp. XLA alone might
+        sum each of them over tp. ``value`` is [samples, sequence, in], and
         weights are [in, out].
 
         >>> shardings.products(["h.0.mlp.gate", "h.0.mlp.up"], x,
@@ -187,8 +188,8 @@ class Shardings:
 
     def checkpoint(self, name: str, function: Callable[..., Any]
                    ) -> Callable[..., Any]:
-        """Returns a function that is computed again in backward, if the plan
-        says so for a layer ("h.3") or for its attention ("h.3.attn.core").
+        """Returns ``function``, recomputed in backward if the plan says so for
+        the layer ("h.3") or its attention ("h.3.attn.core").
 
         >>> layer = shardings.checkpoint("h.0", layer)  # doctest: +SKIP
         """
@@ -219,10 +220,10 @@ class Shardings:
         """Returns a function of parameters and a batch that returns the loss
         and its gradients, as ``jax.value_and_grad`` does.
 
-        ``loss(params, batch)`` is the mean over a micro-batch; it is called
-        for each of them in a loop, and all weigh the same. Their sum is in
-        float32 at least. A number in the batch goes to every micro-batch.
-        Weights are gathered over dp before; with ZeRO 3 again in backward.
+        ``loss(params, batch)`` is the mean over a micro-batch. A loop calls it
+        for each micro-batch, and all have the same weight. Sums are in float32
+        at least. A scalar in the batch goes to every micro-batch. Weights are
+        gathered over dp before forward, and with ZeRO 3 again in backward.
         Raises ``Error`` for a batch of another size than the plan's.
 
         >>> loss, gradients = shardings.value_and_grad(loss_of)(
@@ -290,7 +291,7 @@ class Shardings:
         updates, state = optimizer.update(gradients, state, shards)
         moved = jax.tree.map(lambda one, step: (one + step).astype(one.dtype),
                              shards, updates)
-        # The sum is computed by shard, before it is gathered.
+        # Shards are updated before the parameters are gathered.
         moved = constrain(moved, self.gradients)
         return (constrain(moved, self.params),
                 constrain(state, self.optimizer(state)))
@@ -298,12 +299,12 @@ class Shardings:
     def check(self, step: Any, *args: Any, **kwargs: Any) -> Comparison:
         """Compiles a step, and compares its collectives with the plan's.
 
-        ``step`` is a function for ``jax.jit``, or one that it has returned,
-        with its arguments, which may be ``jax.ShapeDtypeStruct`` with
-        shardings; or a compiled program, without any. Nothing runs.
-        Returns the comparison: ``print`` it for a table; ``holds`` says
-        whether all differences are explained. Raises ``Error`` for a
-        collective in a loop whose number of iterations is not known.
+        ``step`` is a function for ``jax.jit``, a jitted function or a compiled
+        program. A function needs its arguments, which may be
+        ``jax.ShapeDtypeStruct`` with shardings; a program takes none. Nothing
+        runs. Returns the comparison: ``print`` it for a table; ``holds`` says
+        whether all differences are explained. Raises ``Error`` for a collective
+        in a loop whose number of iterations is not known.
 
         >>> shardings.check(step, params, state, batch).holds  # doctest: +SKIP
         True
@@ -313,7 +314,7 @@ class Shardings:
 
 
 def mesh_of(plan: Plan, given: Any) -> Any:
-    """Returns a mesh with the axes dp and tp; ``given`` is checked.
+    """Returns ``given`` after a check, or a new mesh with the axes dp and tp.
 
     >>> mesh_of(plan, None)  # doctest: +SKIP
     Mesh('dp': 2, 'tp': 4, axis_types=(Auto, Auto))

@@ -1,4 +1,4 @@
-"""Says what of a plan JAX cannot express, before anything is built."""
+"""Says what JAX cannot express in a plan, before anything is built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
     """Returns the splits of a plan over tp, and the hook of each operator.
 
     Raises ``Error`` with every choice of the plan that JAX cannot express,
-    and, last, with the keywords of the nearest plan that it can.
+    and, last, with the keywords of the nearest plan that it can express.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=4, pp=2, dp=2)
@@ -53,7 +53,7 @@ def split_for(plan: Plan) -> tuple[Split, dict[str, Hook]]:
 
 
 def _other_axes(plan: Plan) -> Verdict:
-    """Returns sentences about what is neither dp nor tp, and keywords without.
+    """Returns faults of choices beyond dp and tp, and keywords that avoid them.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/llama-3-8b.json", gpus=8, cp=2, dp=4)
@@ -110,7 +110,7 @@ def uneven(plan: Plan, stored: list[Stored]) -> list[str]:
     return faults
 
 
-#: The type of the weights under each precision of a plan.
+#: Maps each precision of a plan to the type of its weights.
 _TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16",
           "fp8": "bfloat16"}
 
@@ -142,8 +142,8 @@ def wrong_types(plan: Plan, stored: list[Stored], types: Sequence[Any]
 
 def unlike_layers(plan: Plan, stored: list[Stored], hooks: dict[str, Hook]
                   ) -> list[str]:
-    """Returns sentences about layers that differ, though the tree has arrays
-    of all layers, over which a loop runs.
+    """Returns sentences about differences between layers, if the tree has
+    arrays of all layers, over which a loop runs.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=1,

@@ -27,7 +27,7 @@ def compare(shardings: Shardings, step: Any, args: Any, kwargs: Any
             ) -> Comparison:
     """Compiles a step, and compares its collectives with the plan's.
 
-    ``Shardings.check`` describes it.
+    This implements ``Shardings.check``.
 
     >>> compare(shardings, step, (params, state, batch), {})  # doctest: +SKIP
     """
@@ -46,7 +46,7 @@ def products_of(text: str) -> set[str]:
     """Returns the operators of a program whose inputs went through
     ``products``.
 
-    ``text`` is that of ``compiled.as_text()``.
+    ``text`` is the result of ``compiled.as_text()``.
 
     >>> sorted(products_of('op_name="jit(f)/mtplan_products_h.*.attn.q'
     ...                    '+h.*.attn.k/dot"'))
@@ -57,7 +57,7 @@ def products_of(text: str) -> set[str]:
 
 
 def ledger_of(plan: Plan) -> list[Record]:
-    """Returns the lines of a plan, with sums of gradients in backward.
+    """Returns the lines of a plan, with sums of gradients moved to backward.
 
     XLA sums gradients where they are computed, also those that the plan sums
     once per step.
@@ -76,7 +76,7 @@ def ledger_of(plan: Plan) -> list[Record]:
 
 def reasons_of(plan: Plan, ledger: list[Record], platform: str,
                shared: set[str]) -> list[Reason]:
-    """Returns the named behaviours of XLA that change a plan's lines.
+    """Returns the known ways in which XLA differs from a plan's lines.
 
     ``shared`` are the operators whose inputs went through ``products``.
 
@@ -138,7 +138,7 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
 
 
 class _Changed:
-    """Holds the lines of a plan, which one behaviour after another changes."""
+    """Holds the lines of a plan, which known differences change one by one."""
 
     def __init__(self, lines: list[Record]) -> None:
         self.lines = lines
@@ -146,7 +146,7 @@ class _Changed:
 
     def by(self, words: str, which: Callable[[Record], Any],
            into: Callable[[Record], list[Record]]) -> None:
-        """Replaces each line of some by other lines."""
+        """Replaces each line that ``which`` selects by those of ``into``."""
         before = [line for line in self.lines if which(line)]
         after = [one for line in before for one in into(line)]
         if before:
@@ -163,7 +163,7 @@ def _calls(lines: list[Record]) -> Calls:
 
 
 def _sharing(cause: str) -> list[str]:
-    """Returns the operators the sum of whose gradients is a cause.
+    """Returns the operators whose gradients the operator ``cause`` adds.
 
     >>> _sharing("h.*.mlp.gate.sum")
     ['h.*.mlp.gate', 'h.*.mlp.up']
@@ -175,7 +175,7 @@ def _sharing(cause: str) -> list[str]:
 
 
 def _is_small(cause: str) -> bool:
-    """Returns whether a norm's gradient or a bias' is summed.
+    """Returns whether a cause is the gradient of a norm or a bias.
 
     >>> _is_small("h.*.ln_1.grad#2"), _is_small("h.*.attn.q.sum")
     (True, False)

@@ -1,8 +1,8 @@
 """Counts the collectives of a compiled program of XLA.
 
-The text of a program lists its computations. A collective names its groups of
-devices by their place in the mesh, in one of three notations; a loop carries
-the number of its iterations.
+The text of a program lists its computations. A collective names the devices of
+its groups by their place in the mesh, in one of three notations. A loop carries
+its number of iterations.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ Groups = frozenset[frozenset[int]]
 def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
     """Counts the collectives of one device by phase, kind, axis and bytes.
 
-    ``text`` is that of ``compiled.as_text()``, ``sizes`` the axes of the mesh,
-    major axis first. The bytes are those that a device passes in. The phase
-    follows from the name that JAX gave the operation; in a program without
-    derivatives, it is "forward". Groups that are not those of axes have the
-    axis "other"; so have unknown operations on groups of devices, with 0 bytes.
-    Raises ``Error`` for a collective in a loop whose number of iterations is
-    not in the program.
+    ``text`` is the result of ``compiled.as_text()``, ``sizes`` the sizes of the
+    mesh's axes, major axis first. The bytes are those that a device passes in.
+    The phase follows from the name that JAX gave the operation; in a program
+    without derivatives, it is "forward". Groups that belong to no axis are
+    counted under the axis "other", and so are unknown operations on groups of
+    devices, with 0 bytes. Raises ``Error`` for a collective in a loop whose
+    number of iterations is not in the program.
 
     >>> collectives_of('''ENTRY %main (x: f32[8]) -> f32[8] {
     ...   %a = f32[8]{0} all-reduce(%x), replica_groups={{0,1},{2,3}}
@@ -93,7 +93,7 @@ def collectives_of(text: str, sizes: dict[str, int]) -> Calls:
 
 
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:
-    """Returns the lines of every computation, and the name of the first."""
+    """Returns the lines of every computation, and the name of the entry."""
     found, entry, lines = dict[str, list[str]](), "", list[str]()
     for line in text.splitlines():
         head = _COMPUTATION.match(line)
@@ -158,7 +158,7 @@ def _collectives(line: str, axes: dict[Groups, str], devices: int,
 
 
 def _phase(name: str, rest: str) -> str:
-    """Returns the phase of an operation, that of its loop if it has no name.
+    """Returns the phase that an operation's name states, or else ``rest``.
 
     >>> _phase("jit(step)/transpose(jvp())/dot", "update")
     'backward'
@@ -238,8 +238,8 @@ def _groups_of_axes(sizes: dict[str, int], chosen: str, devices: list[int]
                     ) -> Groups:
     """Returns the groups of devices that differ only along parts of axes.
 
-    ``chosen`` is, say, "'b', 'a':(2)4": the axis b, and of a the part of size
-    4 after a first part of size 2.
+    ``chosen`` is, say, "'b', 'a':(2)4": the axis b, and the part of a that has
+    size 4 and comes after a part of size 2.
 
     >>> sorted(map(sorted, _groups_of_axes({"a": 4}, "'a':(2)2", [0, 2, 1, 3])))
     [[0, 2], [1, 3]]

@@ -23,7 +23,7 @@ from mtplan._tensor_split import Split, layout_over
 #: Names the axes that split each dimension, major axis first.
 Dims: TypeAlias = tuple[tuple[str, ...], ...]
 
-#: Families whose names are known; those of Mistral are Llama's.
+#: Lists the families whose names are known; Mistral has those of Llama.
 KINDS = {**FAMILIES, "mistral": FAMILIES["llama"]}
 
 
@@ -52,7 +52,7 @@ def dims_of(layout: str) -> Dims:
 
 
 def without(dims: Dims, axis: str) -> Dims:
-    """Returns dimensions that an axis does not split.
+    """Returns dimensions without their split over an axis.
 
     >>> without((("dp",), ("tp", "dp")), "dp")
     ((), ('tp',))
@@ -61,7 +61,7 @@ def without(dims: Dims, axis: str) -> Dims:
 
 
 def split_over_tp(dims: Dims, layout: str) -> Dims:
-    """Returns dimensions whose split over tp is "R" or, say, "S1".
+    """Returns dimensions with the split over tp of a layout such as "S1".
 
     >>> split_over_tp((("dp",), (), ("tp",)), "S1")
     (('dp',), ('tp',), ())
@@ -90,8 +90,8 @@ class Hook:
     """Holds the layouts over tp through which the result of an operator goes.
 
     ``forward`` lists them in order, the last for the operators that read the
-    value; ``back`` lists those of its gradient. ``shape`` is the plan's whole
-    shape and ``dims`` its split over the other axes.
+    value; ``back`` lists those of its gradient. ``shape`` is the shape over
+    all ranks, and ``dims`` its split over the other axes.
 
     >>> Hook((8, 32, 64), (("dp",), (), ()), ("S1", "R"), ("S1",)).dims
     (('dp',), (), ())
@@ -103,7 +103,7 @@ class Hook:
     back: tuple[str, ...]
 
     def fitted(self, label: str, shape: Sequence[int], layout: str) -> Dims:
-        """Returns the dimensions of a value, whose features may be divided.
+        """Returns the split of a value, whose features may be cut into heads.
 
         Raises ``Error`` if a value of that shape is no result of the operator.
 
@@ -168,7 +168,7 @@ def labelled(family: Family) -> Family:
 def hooks_of(plan: Plan, split: Split) -> dict[str, Hook]:
     """Returns the hook of every forward operator of a plan.
 
-    Over tp, the norms of its layers must precede attention and the MLP.
+    With tp, the plan's norms must precede attention and the MLP.
 
     >>> import mtplan
     >>> from mtplan._tensor_split import split_of
@@ -209,7 +209,7 @@ def hooks_of(plan: Plan, split: Split) -> dict[str, Hook]:
                          if run.segment == "embed"
                          and op.phase == "forward"][-1], split.entrance))
     for label, change in changes:
-        # XLA would look up a part of the sequence in a part of the table.
+        # Without "R", XLA would look up part of a sequence in part of a table.
         source = ("R" if change is split.entrance and change.source == "P"
                   else change.source)
         hooks[label] = replace(

@@ -1,9 +1,9 @@
 """Finds the parameters of a plan in a tree of parameters of JAX.
 
-The path of a leaf is ``model.layers.3.self_attn.q_proj.kernel``. A pattern is
-such a path with ``*`` for one name, mostly the number of the layer. Known are
-the plan's own labels and the names of Hugging Face's checkpoints, where Flax
-writes ``kernel``, ``embedding`` and ``scale`` for ``weight``.
+A leaf has a path such as ``model.layers.3.self_attn.q_proj.kernel``. A pattern
+is such a path with ``*`` for one name, mostly the number of the layer. The
+plan's own labels are known, and the names of Hugging Face's checkpoints, where
+Flax writes ``kernel``, ``embedding`` and ``scale`` for ``weight``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def patterns_of(plan: Plan, kind: str, names: dict[str, str] | None
 
 
 def label_of(patterns: dict[str, str], keys: Iterable[Any]) -> str:
-    """Returns the label of a leaf with such keys, or "".
+    """Returns the label of the leaf with these keys, or "" if none is known.
 
     >>> label_of({"layers.*.wq": "h.*.attn.q"}, ["layers_3", "wq"])
     'h.3.attn.q'
@@ -114,9 +114,9 @@ def matched(plan: Plan, kind: str, tree: Any, names: dict[str, str] | None
             ) -> list[Stored]:
     """Returns the parameter of a plan for each leaf of a tree, in its order.
 
-    ``names`` maps patterns to labels, and is asked first. Raises ``Error`` with
+    ``names`` maps patterns to labels, and is tried first. Raises ``Error`` with
     every leaf that is no parameter of the plan or has another shape, and with
-    every parameter that no leaf is.
+    every parameter without a leaf.
 
     >>> matched(plan, "llama", params, None)  # doctest: +SKIP
     [Stored(label='h.0.attn.k.weight', ...), ...]
@@ -166,7 +166,7 @@ def _near(word: str, choices: list[str]) -> str:
 
 def _of_all_layers(stored: dict[str, Stored], label: str, faults: list[str]
                    ) -> Stored:
-    """Returns the array of a parameter of all layers."""
+    """Returns a parameter of every layer as one array."""
     same = [one for name, one in stored.items() if starred(name) == label]
     faults += [f"{label}: {same[0].label} and {one.label} are stored "
                "differently, but the tree has one array of all layers; pass "

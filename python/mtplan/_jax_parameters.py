@@ -1,4 +1,4 @@
-"""Says how parameters and gradients are sharded, beside how they are stored."""
+"""Says how parameters in use, and gradients, are sharded."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mtplan._plan import Plan
 
 
 def used_dims(kinds: dict[str, str], stored: Stored) -> Dims:
-    """Returns how an operator uses a parameter: whole over dp.
+    """Returns how an operator uses a parameter: replicated over dp.
 
-    ``kinds`` says how an operator is split over tp; one that is not in it uses
-    parameters as they are stored.
+    ``kinds`` says how operators are split over tp. An operator that is missing
+    there uses parameters as they are stored over tp.
 
     >>> used_dims({"h.0.attn.q": "column"}, Stored(
     ...     "h.0.attn.q.weight", (64, 64), (("tp", "dp"), ())))
@@ -35,8 +35,8 @@ def used_dims(kinds: dict[str, str], stored: Stored) -> Dims:
 def gradient_dims(plan: Plan, stored: Stored) -> Dims:
     """Returns how a gradient and the optimizer's copies are sharded.
 
-    With ZeRO 1 and 2, dp splits the first dimension that no axis splits and
-    that it divides, or else the first one that it divides.
+    With ZeRO 1 and 2, dp splits the first dimension that it divides evenly,
+    preferably one that no other axis splits.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, dp=2, zero=1)

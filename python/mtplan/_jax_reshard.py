@@ -1,7 +1,7 @@
 """Changes the layout of values within a program of JAX.
 
 ``with_sharding_constraint`` gives a value and its gradient one layout. A plan
-may have two, so that here a primitive carries both.
+may have two layouts. The primitive in this file carries both.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _widened(shardings: Sequence[Any], at: int) -> tuple[Any, ...]:
 def reshard(value: Any, forward: Sequence[Any], back: Sequence[Any]) -> Any:
     """Returns a value after changes of its layout, in order.
 
-    ``forward`` are ``NamedSharding``s, ``back`` those of its gradient.
+    ``forward`` lists ``NamedSharding``s, ``back`` those of the gradient.
 
     >>> reshard(x, [rows], [whole])  # doctest: +SKIP
     """
@@ -73,7 +73,7 @@ def gather(weight: Any, whole: Any, back: Sequence[Any]) -> Any:
                                             back=tuple(back))
 
 
-#: Operators whose results are gathered weights in another form, at no cost.
+#: Lists operators that give a gathered weight another form, at no cost.
 _FORMS = ("mtplan_gather", "broadcast_in_dim", "convert_element_type",
           "reshape", "squeeze", "transpose")
 
@@ -97,8 +97,8 @@ def products(mesh: Any, names: Sequence[str], value: Any,
 
     ``value`` is [samples, sequence, in] and replicated over tp, weights are
     [in, out]. XLA would sum the gradient of ``value`` over tp for each weight;
-    here they are added first, and summed once. ``names`` are those of the
-    operators; the compiled program keeps them.
+    here these gradients are added first, and summed over tp once. ``names`` are
+    the operators' names, which the compiled program keeps.
 
     >>> products(mesh, ["h.0.attn.q", "h.0.attn.k", "h.0.attn.v"], x,
     ...          [q, k, v])  # doctest: +SKIP

@@ -1,10 +1,9 @@
 """Applies a plan to a module of transformers with PyTorch's own parts.
 
-Stages are those of ``torch.distributed.pipelining`` (``_pipeline``), tensor
-parallelism is DTensor's (``_tensor_parallel``), data parallelism that of
-``fully_shard`` and ``replicate`` (``_data_parallel``), recomputation that of
-``checkpoint_wrapper``. What PyTorch cannot express is reported before the module
-is touched.
+``torch.distributed.pipelining`` runs the stages (``_pipeline``), DTensor splits
+over tp (``_tensor_parallel``), ``fully_shard`` and ``replicate`` work over dp
+(``_data_parallel``), and ``checkpoint_wrapper`` recomputes. All that PyTorch
+cannot express is reported before the module is changed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from mtplan._weight_types import widths
 def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
     """Applies a plan to a module, in place, and returns the module.
 
-    ``Plan.parallelize`` describes it.
+    This implements ``Plan.parallelize``.
 
     >>> parallelize(plan, model)  # doctest: +SKIP
     LlamaForCausalLM(...)
@@ -61,7 +60,7 @@ def parallelize(plan: Plan, module: Any, device_mesh: Any = None) -> Any:
 
 
 def _refuse_forward(*_: Any, **__: Any) -> Any:
-    """Stands for the forward of a module of which other ranks hold parts.
+    """Replaces the forward of a module if other ranks hold parts of it.
 
     >>> _refuse_forward()
     Traceback (most recent call last):
@@ -73,8 +72,8 @@ def _refuse_forward(*_: Any, **__: Any) -> Any:
 
 
 def _mesh(plan: Plan, module: Any, given: Any) -> Any:
-    """Returns a mesh with the axes dp and tp, and pp if there are stages;
-    ``given`` is checked."""
+    """Returns ``given`` after a check, or a new mesh with the axes dp and tp,
+    and pp if there are stages."""
     distributed = torch_module("distributed")
     degrees = plan.parallelism
     axes = ("pp", "dp", "tp") if degrees.pp > 1 else ("dp", "tp")

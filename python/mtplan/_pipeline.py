@@ -13,8 +13,8 @@ from mtplan._plan_names import Family
 from mtplan._stages import layers_of_stages, stage_of, stages_of_rank
 from mtplan._tensor_split import Split
 
-#: PyTorch's classes of a plan's schedules: the order of the forwards and
-#: backwards of a rank is the same, but for gpipe, whose backwards begin with the
+#: Maps a plan's schedules to PyTorch's classes. They run a rank's forwards and
+#: backwards in the plan's order, except that gpipe begins backward with the
 #: first micro-batch and not with the last.
 SCHEDULES = {"gpipe": "ScheduleGPipe", "1f1b": "Schedule1F1B",
              "interleaved": "ScheduleInterleaved1F1B",
@@ -26,7 +26,7 @@ BACKWARD_TAG = 1
 
 
 class Pipeline:
-    """Holds the stages of a rank, and runs steps with a class of PyTorch.
+    """Holds the stages of a rank, and runs steps with a schedule of PyTorch.
 
     >>> SCHEDULES["1f1b"]
     'Schedule1F1B'
@@ -51,7 +51,7 @@ class Pipeline:
         self._entered: Callable[[str], None] = lambda _: None
         self.tied: Any = None
         self._ends = self.group
-        # If the first and the last stage share a weight:
+        # Only a weight shared by first and last stage is all-reduced over pp.
         if any(one.axis == "pp" and one.kind == "all_reduce"
                for one in plan.collectives):
             ranks = distributed.get_process_group_ranks(self.group)
@@ -62,7 +62,7 @@ class Pipeline:
                 self.tied = module.get_submodule(family.names[name])
 
     def axes(self) -> dict[tuple[int, ...], str]:
-        """Returns the ranks of the groups over pp, each with "pp".
+        """Maps the ranks of each group over pp to "pp".
 
         >>> pipeline.axes()  # doctest: +SKIP
         {(0, 2): 'pp'}
@@ -87,7 +87,7 @@ class Pipeline:
         schedule = self._schedule(batch["input_ids"].shape[1])
         self._entered = entered
         losses: list[Any] = []
-        before = None  # the sum over stages has been taken of this gradient
+        before = None  # a gradient that has been summed over stages
         if self.tied is not None:
             before, self.tied.weight.grad = self.tied.weight.grad, None
         if degrees.dp > 1:

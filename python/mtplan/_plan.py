@@ -189,8 +189,8 @@ class Plan:
         return self._found.json(False)
 
     def explain(self) -> str:
-        """Returns a line for the plan, each listed alternative, and each mesh
-        without a plan: the cost or limit that decided against it.
+        """Returns a line for the plan, for each listed alternative and for each
+        mesh without a plan. A line names the cost or limit that decided.
 
         >>> import mtplan
         >>> print(mtplan.plan("examples/llama-3-8b.json").explain())
@@ -201,10 +201,10 @@ class Plan:
     def verify(self) -> Record:
         """Proves the plan by execution, as ``mtplan --verify`` does.
 
-        The step runs with smaller dimensions and in double precision: divided
-        as planned on all ranks, of which there are at most 256, and whole on
-        one. The loss, every gradient and every updated parameter must agree,
-        and the executed collectives must be those that the plan lists.
+        The step runs with smaller dimensions and in double precision, once
+        divided as planned over all ranks, at most 256, and once undivided on
+        one rank. The loss, every gradient and every updated parameter must
+        agree, and the executed collectives must be those that the plan lists.
 
         Returns ``holds``; the numbers ``ranks`` and ``tensors`` of what was
         compared; ``worst_error``, the largest difference relative to the
@@ -271,7 +271,7 @@ class Plan:
 
         Choices that belong elsewhere, such as the script, become warnings.
         Raises ``Error`` for an unknown notation, and, with the reasons, for
-        a plan that the notation's tool would run otherwise.
+        a plan that the notation's tool would not run as planned.
 
         >>> import mtplan
         >>> plan = mtplan.plan("examples/gpt2-1.2b.json", gpus=8, tp=8, pp=1,
@@ -329,13 +329,13 @@ class Plan:
         dimensions dp and tp, and pp if there are stages (default: all ranks,
         pp outermost and tp innermost, on the module's device).
 
-        With stages, the module keeps those of this rank, under their names;
-        the memory of the others is freed, and only ``backward`` runs it.
+        With stages, the module keeps those of this rank, under their names,
+        and frees the memory of the others. Only ``backward`` runs the module.
 
         ``module.config`` is changed (``use_cache``, and with selective
         recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
-        in the process if logits are split. If PyTorch itself fails on the
-        way, the module cannot be used again.
+        in the process if logits are split. If PyTorch itself fails during the
+        change, the module cannot be used again.
 
         Returns the module, whose parameters are DTensors now: build the
         optimizer afterwards. Raises ``Error``, before anything is changed,
@@ -356,9 +356,9 @@ class Plan:
         """Computes the gradients of one step of a parallelized module.
 
         ``batch`` holds the tensors that the module takes, with the samples of
-        this replica, on the ranks of all its stages; they are divided into
-        micro-batches, and gradients are averaged over replicas when the plan's
-        ZeRO stage says. Micro-batches and replicas weigh the same, however
+        this replica, on the ranks of all its stages. They are divided into
+        micro-batches. The ZeRO stage decides when gradients are averaged over
+        replicas. Micro-batches and replicas have equal weights, however
         many labels are ignored (-100). The gradient of a weight that the first
         and the last stage share is summed over both. Returns the mean loss of
         the replica, on every rank. Clip with ``clip_grad_norm``: with stages,
@@ -377,11 +377,12 @@ class Plan:
         return backward(self, module, batch)
 
     def clip_grad_norm(self, module: Any, max_norm: float) -> float:
-        """Scales gradients so that the norm of all is at most ``max_norm``.
+        """Scales gradients so that their global norm is at most ``max_norm``.
 
-        Every rank calls it after ``backward``. Returns the 2-norm before, over
-        all shards and stages; a weight that two stages share counts once.
-        Raises ``Error`` as ``backward`` does, and unless ``max_norm`` is above 0.
+        Every rank calls it after ``backward``. Returns the 2-norm before
+        scaling, over all shards and stages; a weight that two stages share
+        counts once. Raises ``Error`` as ``backward`` does, and unless
+        ``max_norm`` is above 0.
 
         >>> import mtplan
         >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2)
@@ -401,8 +402,8 @@ class Plan:
         afterwards. Returns the comparison of this rank, or, with stages, of
         one rank of every stage, as the plan counts: ``print`` it for a table;
         ``holds`` says whether all differences are explained. Before the first
-        step with stages, one runs that is not counted, in which PyTorch
-        connects the ranks. Raises ``Error`` as ``backward`` does.
+        step with stages, another step runs that is not counted, in which
+        PyTorch connects the ranks. Raises ``Error`` as ``backward`` does.
 
         >>> import mtplan, torch, transformers  # doctest: +SKIP
         >>> torch.distributed.init_process_group(  # doctest: +SKIP

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """Holds the names of one ``model_type``; ``{}`` stands for the layer.
+    """Holds the names of one ``model_type``; ``{}`` is the layer number.
 
     >>> FAMILIES["llama"].module("h.3.attn.q")
     'model.layers.3.self_attn.q_proj'
@@ -135,7 +135,7 @@ def _bert() -> Family:
         back=("cls",))
 
 
-#: The families whose modules a plan can be applied to.
+#: Holds the families whose modules a plan can be applied to.
 FAMILIES = {"bert": _bert(), "gpt2": _gpt2(), "llama": _llama(),
             "qwen2": _llama()}
 

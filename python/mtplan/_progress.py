@@ -16,7 +16,7 @@ Progress: TypeAlias = Union[bool, Callable[[Record], object]]
 
 
 class Line:
-    """Shows a search on one line of a stream, each state over the last one.
+    """Shows a search on one line of a stream, each state over the previous one.
 
     >>> import sys
     >>> Line(sys.stdout)(Record(seconds=3.0, open=1200, step_time=44.4))
@@ -29,7 +29,7 @@ class Line:
         self._width = 0
 
     def __call__(self, state: Record) -> None:
-        """Shows a state, as ``watching`` makes it."""
+        """Shows a state that ``watching`` made."""
         text = (f"searching {state.seconds:.0f} s: {state.open:,} "
                 "configurations left")
         if state.step_time is not None:
@@ -53,7 +53,7 @@ class Line:
             self._width = 0
 
     def _show(self, text: str) -> None:
-        """Writes a text over the last one, and blanks over its rest."""
+        """Writes a text over the previous one, and blanks over its rest."""
         self._stream.write("\r" + text.ljust(self._width))
         self._stream.flush()
         self._width = len(text)
@@ -62,7 +62,7 @@ class Line:
 @contextlib.contextmanager
 def watching(progress: Progress
              ) -> Iterator[Callable[[int, float], None] | None]:
-    """Yields what the core calls during a search, or None for no progress.
+    """Yields the function that the core calls during a search, or None.
 
     True shows a line on standard error, which is erased at the end. A function
     gets a record with ``seconds`` since the start, the number ``open`` of

@@ -13,7 +13,7 @@ from mtplan._stages import layers_of_stages, stages_of_rank
 
 
 def recomputed(plan: Plan) -> tuple[str, int]:
-    """Returns what is recomputed, and in how many layers at most.
+    """Returns what is recomputed, and in how many layers of a stage at most.
 
     >>> import mtplan
     >>> recomputed(mtplan.plan("examples/tiny-llama.json", gpus=1,
@@ -29,8 +29,8 @@ def recomputed(plan: Plan) -> tuple[str, int]:
 def recompute(plan: Plan, module: Any, family: Family, rank: int) -> None:
     """Wraps the layers that are recomputed, or attention in all of them.
 
-    ``rank`` is that over pp. The first layers of each of its virtual stages are
-    recomputed.
+    ``rank`` is the rank along pp. The first layers of each of its virtual
+    stages are recomputed.
 
     >>> import mtplan
     >>> from mtplan._plan_names import FAMILIES
@@ -52,7 +52,7 @@ def recompute(plan: Plan, module: Any, family: Family, rank: int) -> None:
 
 
 def _attention_functions() -> tuple[Any, Any]:
-    """Returns the registers of transformers: of attention, and of masks."""
+    """Returns the registries of transformers for attention and for masks."""
     return (importlib.import_module("transformers.modeling_utils"
                                     ).ALL_ATTENTION_FUNCTIONS,
             importlib.import_module("transformers.masking_utils"
@@ -75,7 +75,7 @@ def unknown_attention(module: Any) -> list[str]:
 def _recompute_attention(module: Any) -> None:
     """Lets attention keep only q, k and v for backward.
 
-    transformers finds attention by a name that is known to the process.
+    transformers finds the function by its name in a registry of the process.
     """
     interface, masks = _attention_functions()
     name = module.config._attn_implementation

@@ -94,7 +94,7 @@ def price(model: Model, example_inputs: Any = None, *,
           **space: Any) -> Plan:
     """Prices another trainer's configuration.
 
-    One of the three is given: ``megatron_flags``, the command line of
+    Exactly one of these is given: ``megatron_flags``, the command line of
     Megatron-LM as a text or a list of words; ``deepspeed``, a configuration as
     a dict or the path of its JSON; ``torchtitan``, the text of a job
     configuration, or the path of its TOML. The other keywords are those of
@@ -185,7 +185,7 @@ def sweep(model: Model, over: str | Sequence[str], *,
 
 
 def _value(name: str, cell: str) -> Any:
-    """Returns the value of a cell of the CSV; None if it is empty.
+    """Returns the value of a cell of the CSV, or None if the cell is empty.
 
     >>> _value("tp", "8"), _value("step_time_s", "1.5"), _value("tp", "")
     (8, 1.5, None)

@@ -1,9 +1,9 @@
 """Cuts a module of transformers into the stages of a pipeline.
 
-A rank keeps the layers of its stages, and the embedding or the head if one of
-them is the model's first or last. Whatever else has parameters gives way to
-``Absent``, so that names stay those of transformers, and the model's own forward
-runs on every stage: it computes masks and positions there as in the whole model.
+A rank keeps the layers of its stages, the embedding if it has the first stage,
+and the head if it has the last. ``Absent`` replaces other modules with
+parameters, so that names stay those of transformers. The model's own forward
+runs on every stage, and computes masks and positions as in the whole model.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                         *value.shape, self.hidden))
 
     class Entrance(base):  # type: ignore[misc,valid-type]
-        """Stands before the first layer of a stage: gives what was received."""
+        """Stands before a stage's first layer; returns the received value."""
 
         received: Any = None
 
@@ -94,7 +94,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
             return self.received
 
         def check(self, _: Any, given: Any) -> None:
-            """Raises ``Error`` unless the layer behind is given that."""
+            """Raises ``Error`` unless the next layer gets what was received."""
             if given[0].shape != self.received.shape:
                 raise Error(
                     f"a layer is given {list(given[0].shape)}, and the stage "
@@ -102,7 +102,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                     "a tensor, as those of transformers 5 do")
 
     class Exit(base):  # type: ignore[misc,valid-type]
-        """Stands behind the last layer of a stage: keeps what will be sent."""
+        """Stands after the last layer of a stage; keeps what will be sent."""
 
         kept: Any = None
         whole: tuple[int, ...] = ()
@@ -112,7 +112,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
             return value.new_zeros(()).expand(self.whole)
 
     class Stage(base):  # type: ignore[misc,valid-type]
-        """Is a virtual stage: returns what is sent, or, if last, the loss."""
+        """Is a virtual stage; returns what is sent, or the loss if last."""
 
         def __init__(self, model: Any, entrance: Any, exit_: Any) -> None:
             super().__init__()
@@ -162,8 +162,8 @@ def stage_of(plan: Plan, module: Any, family: Family, number: int, dtype: Any
              ) -> Any:
     """Returns a module that runs one virtual stage.
 
-    It shares its parts with the module, whose own containers it copies: those
-    on the way to the list of layers, and that list.
+    The result shares layers and parameters with ``module``. The function copies
+    the containers on the way to the list of layers, and that list.
 
     >>> stage_of(plan, model, family, 0, torch.float32)  # doctest: +SKIP
     """

@@ -1,6 +1,7 @@
 """Runs a step of a module to which a plan was applied.
 
-Its batch must have the plan's samples. A step that fails leaves no gradients.
+The batch must have as many samples as a replica of the plan. A step that fails
+leaves no gradients.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def roots_of(module: Any) -> list[tuple[Any, Any]]:
 
 
 def _check_batch(plan: Plan, module: Any, batch: dict[str, Any]) -> None:
-    """Raises ``Error`` unless a module and a batch are those of a plan."""
+    """Raises ``Error`` unless a module and a batch fit a plan."""
     if getattr(module, "mtplan_plan", None) != plan.saved_text():
         raise Error("this plan has not been applied to the module: call "
                     "plan.parallelize first")
@@ -58,7 +59,7 @@ def backward(plan: Plan, module: Any, batch: dict[str, Any],
              entered: Callable[[str], None] = lambda _: None) -> float:
     """Computes the gradients of one step, and returns the loss of a replica.
 
-    ``Plan.backward`` describes it. ``entered`` is called with "forward",
+    This implements ``Plan.backward``. ``entered`` is called with "forward",
     "backward" or "update" before a part of that phase runs.
 
     >>> backward(plan, model, {"input_ids": ids, "labels": ids})  # doctest: +SKIP

@@ -49,7 +49,7 @@ def moved(value: Any, mesh: Any, source: str, target: str) -> Any:
             raise Error(f"tp {mesh.size()} does not divide dimension "
                         f"{target[1:]} of size {size}")
     if target == "P" and source not in ("R", "P"):
-        # Every rank adds its part to zeros, which communicates nothing.
+        # Every rank puts its part into zeros, which needs no communication.
         place, size = int(source[1:]), value.shape[int(source[1:])]
         shape = list(value.shape)
         shape[place] *= mesh.size()
@@ -107,7 +107,7 @@ def changed(value: Any, mesh: Any, change: Change) -> Any:
 
 def _with_first_tensor(names: tuple[str, ...], edit: Callable[[Any], Any]
                        ) -> Callable[[Any, Any, Any], Any]:
-    """Returns a pre-hook that edits the input that the names stand for."""
+    """Returns a pre-hook that edits one input: by name, or else the first."""
     def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for name in names:
             if name in kwargs:
@@ -191,7 +191,7 @@ def _compute_with_parts(module: Any, leaf: Leaf, mesh: Any) -> None:
 
 @functools.cache
 def _split_class(original: Any) -> Any:
-    """Returns the class of modules of a class that are split over tp."""
+    """Returns the subclass of ``original`` for modules split over tp."""
     tensor = torch_module("distributed.tensor")
 
     class Split(original):  # type: ignore[misc]
@@ -249,8 +249,8 @@ def _looked_up(module: Any, mesh: Any, ids: Any) -> Any:
 
 
 def change_entrance(layer: Any, mesh: Any, change: Change) -> None:
-    """Changes the layout of the embedding's result before a layer, and before
-    the wrapper that recomputes it.
+    """Changes the layout of the embedding's result before a layer, outside the
+    wrapper that recomputes the layer.
 
     >>> change_entrance(layers[0], device_mesh["tp"], change)  # doctest: +SKIP
     """
@@ -287,8 +287,8 @@ def _fused_columns() -> Any:
 def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
     """Splits the modules of a model over the ranks of a mesh, as planned.
 
-    ``mesh`` has one dimension, tp. Every rank must hold the same weights; they
-    are taken from the first. Modules of other stages are left out.
+    ``mesh`` has one dimension, tp. Every rank must hold the same weights; those
+    of the first are used. Modules of other stages are left out.
 
     >>> split_modules(model, device_mesh["tp"], split, family)  # doctest: +SKIP
     """
@@ -392,7 +392,7 @@ def _keep_loss_parallel() -> Any:
     """Enters ``loss_parallel`` for the whole process, once.
 
     Callers may run backward themselves, outside of every function of ours. The
-    cache keeps the context, which would leave when it is collected.
+    cache keeps the context, because garbage collection would leave it.
     """
     context = torch_module("distributed.tensor.parallel").loss_parallel()
     context.__enter__()

@@ -29,7 +29,7 @@ class Change:
     source: str  #: layout in which the value is made
     target: str  #: layout in which it is used
     gradient_source: str  #: layout in which the gradient is made
-    gradient_target: str  #: layout in which the maker needs it
+    gradient_target: str  #: layout in which the producer needs it
 
     @property
     def needed(self) -> bool:
@@ -53,12 +53,12 @@ class Leaf:
     kind: str  #: column, row, vocab, replicated or sequence
     source: str  #: layout of its input
     target: str  #: layout of its result
-    qkv: bool = False  #: whether it may be a third of a matrix of transformers
+    qkv: bool = False  #: whether it may be a third of a fused matrix
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Holds what happens to the input of a layer before it is added.
+    """Holds the layout changes of a layer's input.
 
     A layer begins with a norm, or, if norms follow the additions, with attention.
 
@@ -68,7 +68,7 @@ class Entry:
     """
 
     first_module: str  #: the norm, or attention
-    first: Change  #: on the way to that
+    first: Change  #: on the way to ``first_module``
     residual: Change  #: on the way to the residual addition
 
 
@@ -231,8 +231,8 @@ class _Reader:
             place[name] = change
 
     def _matrix(self, label: str, qkv: bool = False) -> tuple[str, ...]:
-        """Returns the layouts of a matrix product: of its input, result, and
-        the gradients of its input and of its result."""
+        """Returns the layouts of a matrix product's input and result, and of
+        their gradients."""
         kind = {"S2": "column", "P": "row", "R": "replicated",
                 "S1": "sequence"}[self._at(label)]
         layouts = _MATRICES[kind]

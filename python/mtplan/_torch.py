@@ -10,19 +10,20 @@ from typing import Any
 
 from mtplan._errors import Error
 
-# Types of numbers in textual IR.
+# Maps precisions to types of numbers in textual IR.
 ELEMENTS = {"bf16": "bf16", "fp16": "f16", "fp32": "f32", "fp8": "bf16"}
 LONGEST = 8192
 
 
 @dataclass(frozen=True)
 class TorchModel:
-    """Is an imported module, which ``plan`` and the others take as a model.
+    """Is an imported module, which ``plan``, ``price`` and ``sweep`` take.
 
-    ``name`` is the module's class, ``text`` is textual IR (docs/model-format.md),
-    and ``samples`` counts the samples of the example. ``parameters`` says for each
-    parameter of the text what it is of the module's, and ``inputs`` for each input
-    which node of the exported ``program`` computes it.
+    ``name`` is the module's class, ``text`` is textual IR
+    (docs/model-format.md), and ``samples`` counts the samples of the example.
+    ``parameters`` says for each parameter of the text which part of the
+    module's it is. ``inputs`` says for each input which node of the exported
+    ``program`` computes it.
 
     ``sequence`` counts the positions, and is None if there are none. ``notes``
     tell where mtplan trains differently; they are also issued as warnings.
@@ -56,10 +57,11 @@ def from_torch(module: Any, example_inputs: Any = None, *,
                capacity_factor: float | None = None) -> TorchModel:
     """Imports a module, so that several plans need to export it only once.
 
-    ``example_inputs`` are the arguments of ``forward``: a tuple, or a dict of named
-    ones. The first dimension of each tensor counts samples. Without them, a module
-    of transformers gets ``seq`` tokens and as many labels. The output must be the
-    mean cross entropy, or logits. Weights may be on the device meta.
+    ``example_inputs`` are the arguments of ``forward``: a tuple, or a dict of
+    named ones. The first dimension of each tensor counts samples. Without
+    example inputs, a module of transformers gets ``seq`` tokens and as many
+    labels. The output must be the mean cross entropy, or logits. Weights may be
+    on the device meta.
 
     Experts take all tokens that choose them, as the module's do. With a
     ``capacity_factor`` an expert takes this multiple of an even share of a sample's
@@ -112,7 +114,7 @@ def from_torch(module: Any, example_inputs: Any = None, *,
 
 
 def check_capacity(importer: Any, name: str) -> None:
-    """Notes that experts drop tokens which those of the module take.
+    """Adds a note if experts drop tokens that those of the module take.
 
     Raises ``Error`` for a capacity that is not above 0, or without experts.
 

@@ -43,7 +43,7 @@ def aliases(node: Any) -> bool:
 
 
 def reads_old_memory(node: Any) -> bool:
-    """Returns whether memory that a node changes in place is read behind it
+    """Returns whether memory that a node changes in place is read after it
     through another view.
 
     >>> class Node: op, users, args = "placeholder", {}, ()

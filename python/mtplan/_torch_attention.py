@@ -12,19 +12,19 @@ from mtplan._torch_import import Importer, operator
 from mtplan._torch_values import Data, Refusal, Rows, Scores, Slice, Tensor
 from mtplan._torch_views import Axis
 
-# A number that is added to a score and is at most this masks the score.
+# A number of at most this masks the score to which it is added.
 MASKED = -1e4
-# The longest distances of T5 that are tried.
+# Bounds the longest distances of T5 that are tried.
 MOST_DISTANCE = 4096
 MASK_OF_DATA = ("an attention mask that follows from the data: known are no mask and "
                 "the causal mask; leave attention_mask out, samples are taken as full")
 
 
 def heads_of(given: Tensor) -> tuple[int, int, int] | None:
-    """Returns heads, features of a head and repetitions of a head.
+    """Returns the number of heads, features per head and repetitions per head.
 
-    None if a tensor is not [batch, heads, positions, features] of a value
-    [batch, positions, heads * features].
+    Returns None if a tensor is no view [batch, heads, positions, features] of a
+    value [batch, positions, heads * features].
 
     >>> from mtplan._torch_graph import Value
     >>> x = Tensor(Value([Dim(2), Dim(5), Dim(12)]), views.whole([2, 5, 12]))
@@ -126,7 +126,7 @@ def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
 
 
 def additive(importer: Importer, mask: Any) -> Any:
-    """Returns a mask as numbers to add: what is False becomes -infinity.
+    """Returns a mask as numbers to add; False becomes -infinity.
 
     >>> additive(None, None) is None
     True
@@ -140,7 +140,7 @@ def additive(importer: Importer, mask: Any) -> Any:
 
 
 def settled(importer: Importer, given: Any) -> Scores:
-    """Returns scores whose function is stored as scale and soft cap.
+    """Returns scores with their function expressed as scale and soft cap.
 
     >>> settled(None, Scores(None, None, ())).scale
     1.0
@@ -191,7 +191,7 @@ def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
 
 
 def distance_of(importer: Importer, bias: Rows, causal: bool) -> int:
-    """Returns T5's longest distance, from the buckets of all distances.
+    """Returns T5's longest distance, found from the buckets of all distances.
 
     >>> distance_of(None, Rows(None, None, ()), True)
     Traceback (most recent call last):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Keys of configs, and what they are during the export. Caches of keys and values
-# have no gradient. Only products for each token with the weights of its experts
-# have shapes that do not depend on the data.
+# Maps keys of configs to their values during the export. Caches of keys and
+# values have no gradient. Only "batched_mm", which multiplies each token by the
+# weights of its experts, has shapes that do not depend on the data.
 DURING = {"use_cache": False, "_experts_implementation_internal": "batched_mm"}
 
 
 @contextmanager
 def exportable(module: Any) -> Iterator[None]:
-    """Sets the configs of a module and its parts, and puts them back.
+    """Sets the configs of a module and its parts, and restores them at the end.
 
     >>> class Config: use_cache = True
     >>> class Module:

@@ -60,7 +60,7 @@ def agree(one: Any, other: Any) -> bool:
 
 
 def activation_of(function: Callable[[Any], Any]) -> str | None:
-    """Returns the activation that a function is, if it is one.
+    """Returns the name of the activation that a function computes, or None.
 
     >>> activation_of(known("silu"))  # doctest: +SKIP
     'silu'
@@ -95,7 +95,7 @@ def softcap_of(function: Callable[[Any], Any]) -> tuple[float, float] | None:
 
 
 def _rounded(number: float) -> float:
-    """Returns the number with twelve digits, without rounding error.
+    """Rounds a number to twelve digits, which removes rounding errors.
 
     >>> _rounded(29.999999999999996)
     30.0

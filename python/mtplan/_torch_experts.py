@@ -1,11 +1,11 @@
 """Imports experts: their choice for each token, and products with their weights.
 
 The form is that of the experts of transformers with ``batched_mm``: topk of the
-softmax of a router's logits, ``weights[chosen] @ token`` for every token and chosen
-expert, and the sum over the chosen experts of what this makes times the weight of
-the expert. What is computed for tokens at their experts is a tensor whose value is
-[experts, batch, capacity, features], and whose view has a dimension of choices: the
-axis of dimension -n runs over the choices of routing number n.
+softmax of a router's logits, ``weights[chosen] @ token`` for every token and
+chosen expert, and the sum over the chosen experts of this product times the
+expert's weight. A result for tokens at their experts is a tensor whose value is
+[experts, batch, capacity, features], and whose view has a dimension of choices:
+the axis of dimension -n runs over the choices of routing number n.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mtplan._torch_values import (Chosen, ChosenWeights, Refusal, Routing, Tenso
 from mtplan._torch_views import Axis
 
 ROUTED = (Chosen, ChosenWeights, Weighed)
-# Handlers of operators that read one of these have names with this prefix.
+# Handlers of operators that read a routed value have names with this prefix.
 PREFIX = "experts "
 # These operators route in other ways.
 OTHER_WAYS = ("one_hot", "histc", "sort", "index_add", "index_add_", "scatter",
@@ -36,7 +36,7 @@ KNOWN = ("known is the sum over the chosen experts of expert(token) * weight, wi
 
 
 def unknown(name: str) -> str:
-    """Returns why an operator of routing is not known.
+    """Returns a message about an operator of routing that is not known.
 
     >>> unknown("scatter")[:39]
     'scatter: routing to experts in another '
@@ -45,7 +45,7 @@ def unknown(name: str) -> str:
 
 
 def are_numbers(given: Sequence[Any]) -> bool:
-    """Returns whether all of some values are numbers of chosen experts.
+    """Returns whether all values are numbers of chosen experts.
 
     >>> are_numbers([Chosen(1, "numbers", ())]), are_numbers([Chosen(1, "sum", ())])
     (True, False)

@@ -18,9 +18,9 @@ from mtplan._torch_import import HANDLERS, PARTIAL, Importer
 from mtplan._torch_values import Curve, Data, Loss, Refusal, Scores, Tensor
 from mtplan import _torch_views as views
 
-# A line of a stack trace of Python.
+# Matches a line of a stack trace of Python.
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-# Operators that check something and compute nothing.
+# Lists operators that check something and compute nothing.
 CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async",
           "sym_constrain_range", "sym_constrain_range_for_size", "sym_size")
 NOT_GIVEN = "is on the device meta and has no value: create it on the CPU"
@@ -80,9 +80,9 @@ def samples_of(example: Any) -> int:
 
 
 def of_two_samples(example: Any) -> Any:
-    """Returns an example of one sample as one of two, others as they are.
+    """Repeats the sample of an example that has only one.
 
-    One sample could not be told from a dimension of size 1.
+    A batch of one sample could not be told from other dimensions of size 1.
 
     >>> of_two_samples(())
     ()
@@ -306,7 +306,7 @@ class Walk:
             raise Refusal(f"a constant that cannot be computed: {fault}") from fault
 
     def _settled(self, node: Any, value: Any) -> Any:
-        """Computes a function at once if it is known and read more than once.
+        """Emits a known function at once if it has several readers.
 
         >>> Walk._settled is not None
         True
@@ -329,7 +329,7 @@ class Walk:
 
 
 def unknown(name: str) -> str:
-    """Returns why an operator of ATen is not known, and the nearest that is.
+    """Returns a message about an unknown operator, with the nearest known one.
 
     >>> unknown("gelu2")
     'the operator gelu2 is not known; the nearest known one is gelu'
@@ -387,7 +387,7 @@ def canonical_names(module: Any) -> dict[str, str]:
 
 
 def is_unknown(tensor: Any) -> bool:
-    """Returns whether a tensor has no values, on the device meta or as a fake.
+    """Returns whether a tensor has no values: it is None, on meta or a fake.
 
     >>> class Tensor: is_meta = True
     >>> is_unknown(Tensor())
@@ -400,7 +400,7 @@ def is_unknown(tensor: Any) -> bool:
 def rebuilt(module: Any, owner: str, leaf: str) -> Any:
     """Returns a buffer of a transformers module on meta, as its initialiser sets it.
 
-    None if the module has no initialiser or the initialiser leaves it alone.
+    Returns None if no initialiser sets the buffer.
 
     >>> rebuilt(None, "", "inv_freq") is None
     True
@@ -432,7 +432,7 @@ def rebuilt(module: Any, owner: str, leaf: str) -> Any:
 
 
 def loss_among(importer: Importer, outputs: list[Any]) -> Any:
-    """Returns the loss among the outputs, or that of the first, as logits.
+    """Returns the loss among the outputs, or else that of the first as logits.
 
     Raises ``Refusal`` if there is no loss and no logits.
 

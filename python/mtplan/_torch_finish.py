@@ -11,11 +11,11 @@ from mtplan._torch_graph import Graph, Op, Value
 
 # Tables of tokens are padded to a multiple of this, as in docs/model-format.md.
 MULTIPLE = 128
-# Names of operators in labels, where the name in mtplan is longer.
+# Maps kinds of operators to their names in labels, where the two differ.
 NAMES = {"token_loss": "loss", "vocab_max": "loss.max",
          "vocab_sum_exp": "loss.sum_exp", "vocab_pick": "loss.pick",
          "activation": "act", "logit_softcap": "softcap"}
-# Operators whose results may have padded classes.
+# Lists operators whose results may have padded classes.
 CLASSWISE = ("einsum", "scale", "logit_softcap", "dropout", "activation", "vocab_max",
              "vocab_sum_exp", "vocab_pick", "token_loss")
 LABELLED = ("einsum", "layer_norm", "rms_norm", "embedding", "position_embedding",
@@ -75,7 +75,7 @@ def rounded(size: int) -> int:
 def mark_vocabulary(graph: Graph, loss: Value) -> None:
     """Marks the classes of the loss as the vocabulary, and pads them.
 
-    Tables of as many rows, which are looked up by the data, are padded, too.
+    Embedding tables of as many rows are padded, too.
 
     >>> graph = Graph()
     >>> mark_vocabulary(graph, graph.add("input", [], []))
@@ -91,7 +91,7 @@ def mark_vocabulary(graph: Graph, loss: Value) -> None:
            or op.kind == "einsum" and any(classes in value.dims
                                           for value in op.operands)
            for op in graph.ops for value in op.results + op.operands):
-        # Others would read the padding, too.
+        # Other operators would read the padding, too.
         for op in graph.ops:
             if op.kind in ("vocab_max", "vocab_sum_exp"):
                 op.attributes["classes"] = count
@@ -170,7 +170,7 @@ def name(ops: Iterable[Op]) -> None:
             continue
         kind = NAMES.get(op.kind, op.kind)
         path = op.origin.module
-        # A table that is read twice does not say which of its readers this is.
+        # The name of a table that is read twice does not tell readers apart.
         source = next((value.op.source for value in op.operands[1:]
                        if value.op is not None and value.op.source is not None
                        and (op.kind == "embedding" or reads[value] == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# An index of a name, such as the number of a layer.
+# Matches an index in a name, such as the number of a layer.
 NUMBER = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
 
@@ -56,9 +56,10 @@ class Origin:
 class Source:
     """Says how a parameter follows from one of the module.
 
-    ``start`` to ``stop`` are the elements of dimension ``dim`` that it has of each
-    of ``groups`` equal ranges, ``shape`` is the shape that they then take, and ``added`` is added. At last
-    the last two dimensions are exchanged if ``transposed``.
+    The elements from ``start`` to ``stop`` are taken from each of ``groups``
+    equal ranges of dimension ``dim``. They get the shape ``shape``, and
+    ``added`` is added. At the end, the last two dimensions are exchanged if
+    ``transposed``.
 
     >>> Source("lm_head.weight", transposed=True).name
     'lm_head.weight'
@@ -136,7 +137,7 @@ class Value:
 
     @property
     def kind(self) -> str:
-        """Returns the kind of the operator that makes it.
+        """Returns the kind of the operator that makes the value.
 
         >>> Value([]).kind
         ''
@@ -165,7 +166,7 @@ class Op:
 
     @property
     def is_leaf(self) -> bool:
-        """Returns whether it reads an input or a parameter.
+        """Returns whether the operator is an input or a parameter.
 
         >>> Op("input", [], {}).is_leaf
         True

@@ -1,4 +1,4 @@
-"""Walks through an exported module and builds mtplan's graph."""
+"""Builds mtplan's graph from the operators of an exported module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTIAL = (Chosen, ChosenWeights, Curve, Joined, Normed, Patches, Rotated, Rows,
 
 
 def operator(*names: str) -> Callable[[Handler], Handler]:
-    """Registers a function as the import of operators of ATen.
+    """Registers a function as the handler of operators of ATen.
 
     >>> @operator("example")
     ... def nothing(importer): return None
@@ -71,7 +71,7 @@ class Importer:
 
     def emit(self, kind: str, operands: Sequence[Value], dims: Sequence[Dim],
              type: str = "float", /, **attributes: Any) -> Value:
-        """Appends an operator of the current place.
+        """Appends an operator for the current operator of PyTorch.
 
         >>> importer = Importer(2)
         >>> importer.emit("input", [], [Dim(2)]).shape
@@ -101,7 +101,7 @@ class Importer:
 
     def data(self, given: Data, label: str, limit: int,
              shape: Sequence[int] | None = None) -> Value:
-        """Returns the input of data, and creates it at the first use.
+        """Returns the input that holds data, and creates it at the first use.
 
         >>> importer = Importer(2)
         >>> value = importer.data(Data("node", (2, 8)), "ids", 100)
@@ -121,7 +121,7 @@ class Importer:
 
     def patches(self, image: Tensor, shape: Sequence[int],
                 source: tuple[Any, ...]) -> Tensor:
-        """Returns the input of an image's windows, one for each size of windows.
+        """Returns the input of an image's windows; each window size has one.
 
         >>> importer = Importer(2)
         >>> image = importer.input("image", [2, 3, 4, 4])
@@ -285,9 +285,9 @@ def elementwise(importer: Importer, kind: str, one: Tensor, other: Tensor
 
 
 def column_of(given: Tensor) -> tuple[Op, int] | None:
-    """Returns the product that makes a tensor and its column's dimension.
+    """Returns the product that makes a tensor, and its columns' dimension.
 
-    None if it is not the product of a tensor and a matrix of weights.
+    Returns None if the tensor is no product with a matrix of weights.
 
     >>> column_of(Tensor(Value([]), ())) is None
     True
@@ -322,7 +322,7 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
             and given.step == 1):
         op, dim = found
         axis, column = group[0], base.value.dims[dim]
-        # Fused weights of each head are several ranges, one in each group.
+        # If weights are fused within each head, a part is a range of each head.
         groups, rest = divmod(column.size, axis.size * axis.stride)
         if not rest:
             start, stop = (end * axis.stride
@@ -350,7 +350,7 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
 
 def parameter_part(importer: Importer, value: Value, dim: int, start: int,
                    stop: int, groups: int = 1) -> Value:
-    """Returns a range of each of some groups of a parameter along a dimension.
+    """Returns the same range of each group of a parameter along a dimension.
 
     >>> importer = Importer(2)
     >>> w = importer.graph.parameter(Source("w"), [4, 6])
@@ -389,8 +389,8 @@ def part_of_parameter(importer: Importer, given: Slice) -> Tensor:
 def plain(importer: Importer, given: Any) -> Value:
     """Returns a parameter without its dimensions of size 1.
 
-    Raises ``Refusal`` for what is computed, and for a parameter whose elements are
-    read in another order than they lie in.
+    Raises ``Refusal`` for a computed tensor, and for a parameter whose elements
+    are read in another order than that of memory.
 
     >>> importer = Importer(2)
     >>> w = importer.graph.parameter(Source("w"), [1, 4])

@@ -8,7 +8,7 @@ from typing import Any
 
 from mtplan._torch_graph import NUMBER, Graph, Op, Value
 
-# Longer repetitions have more operators than any layer of a model.
+# Bounds the operators of a repeated layer. No layer of a model has more.
 LONGEST = 400
 
 
@@ -16,10 +16,11 @@ LONGEST = 400
 class Run:
     """Is a sequence of ``count`` equal layers of ``length`` operators.
 
-    ``carried`` are the values that a layer takes from the one before: the value
-    that the first takes, and operator and result of a layer that make the next.
-    ``fixed`` are values that all layers read, ``last`` what the last passes on, and
-    ``stars`` say which number of a parameter's name counts the layers.
+    ``carried`` has an entry for each value that a layer takes from the one
+    before: the value that the first layer takes, and which result of which
+    operator of a layer is the next one. ``fixed`` are values that all layers
+    read, ``last`` those that the last layer passes on. ``stars`` says which
+    number in a parameter's name is the layer number.
 
     >>> Run(3, 10, 2).stop
     23
@@ -36,7 +37,7 @@ class Run:
 
     @property
     def stop(self) -> int:
-        """Returns the index behind the last operator.
+        """Returns the index after the last operator.
 
         >>> Run(0, 5, 2).stop
         10
@@ -48,8 +49,8 @@ class Run:
 class Segment:
     """Is a part of the model: its operators, and what it takes and yields.
 
-    ``takes`` are the values of the segment before. A value may stand there twice.
-    ``stars`` say which number of a parameter's name counts the layers.
+    ``takes`` are values that the segment before yields; one may occur twice.
+    ``stars`` says which number in a parameter's name is the layer number.
 
     >>> Segment("embed", [], [], []).repeat
     1
@@ -91,9 +92,9 @@ def key_of(op: Op) -> tuple[Any, ...]:
 
 
 def step_of(one: str, other: str) -> tuple[int, int] | None:
-    """Returns which number of a name grows by one, and the number.
+    """Returns which number in a name grows by one, and its value in ``one``.
 
-    (-1, 0) if the names are equal, None if they differ otherwise.
+    Returns (-1, 0) for equal names, and None for any other difference.
 
     >>> step_of("h.3.attn.0.w", "h.4.attn.0.w"), step_of("wte", "wte")
     ((0, 3), (-1, 0))
@@ -154,7 +155,7 @@ def _search(ops: list[Op], ids: list[int], index: dict[Value, tuple[int, int]],
             if copies > 1:
                 candidates.append((copies * length, -length, place))
             place = end + 1
-    # The longest comes first, then the shortest layer.
+    # The longest run comes first; of equally long ones, the shortest layer.
     for _, negative, place in sorted(candidates, reverse=True):
         length = -negative
         end = place
@@ -186,7 +187,7 @@ def _best_start(ops: list[Op], index: dict[Value, tuple[int, int]],
 
 def _checked(ops: list[Op], index: dict[Value, tuple[int, int]],
              read: dict[Value, int], run: Run) -> Run | None:
-    """Returns the run with what its layers pass on; None if they are not equal."""
+    """Returns the run with what its layers pass on; None for unequal layers."""
     carried: dict[tuple[int, int], Value] = {}
     fixed: list[Value] = []
     firsts: set[int] = set()
@@ -226,9 +227,10 @@ def _checked(ops: list[Op], index: dict[Value, tuple[int, int]],
 
 
 def _counted(labels: list[str]) -> tuple[int, int] | None:
-    """Returns the number of the labels that counts the layers, and the first.
+    """Returns which number in the labels is the layer number, and its value in
+    the first layer.
 
-    -1 if all layers share what the label names, None if they differ otherwise.
+    Returns (-1, 0) for equal labels, and None for any other difference.
     """
     steps = [step_of(one, other) for one, other in zip(labels, labels[1:])]
     places = {None if step is None else step[0] for step in steps}
@@ -270,7 +272,7 @@ def segments_of(graph: Graph) -> list[Segment]:
     place = {value: at for at, op in enumerate(ops) for value in op.results}
 
     def live(at: int) -> list[Value]:
-        """Returns the values from before an operator that are read from it on."""
+        """Returns values made before operator ``at`` and read from it on."""
         return sorted((value for value, made in place.items()
                        if made < at <= read.get(value, -1)),
                       key=lambda value: (place[value], value.index))
@@ -284,8 +286,8 @@ def segments_of(graph: Graph) -> list[Segment]:
             result.append(Segment("", ops[at:run.start], takes, needed))
             takes = needed
         elif takes != _taken(run, live(run.stop)):
-            # Two runs follow each other: a segment without operators between
-            # them would only pass values on, so that the order must be equal.
+            # Two runs follow each other, and take values in different orders. A
+            # segment without operators between them changes the order.
             result.append(Segment("", [], takes, _taken(run, live(run.stop))))
             takes = _taken(run, live(run.stop))
         yields, after = _yielded(run, ops, takes)

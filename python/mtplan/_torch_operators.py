@@ -54,7 +54,7 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
             f"a bias along dimension {dim} of {shape}: known are biases along the "
             "last one; leave the bias out of products over other dimensions")
     if weight.shape[-1] == 1 and bias is None and 1 < len(shape) == dim + 1:
-        # One number for each row, such as the gate of a shared expert.
+        # The product is a number per row, such as the gate of a shared expert.
         value = importer.emit("einsum", [given.value, plain(importer, weight)],
                               dims[:-1], left="".join(letters), right=inner,
                               result="".join(letters[:-1]))
@@ -138,7 +138,7 @@ def matmul(importer: Importer, one: Any, other: Any) -> Any:
 @operator("einsum")
 def einsum(importer: Importer, equation: str, operands: Sequence[Any], **_: Any
            ) -> Any:
-    """Imports an einsum of two tensors whose dimensions are those of values.
+    """Imports an einsum of two tensors with undivided dimensions.
 
     >>> einsum(None, "ij->ji", [None])
     Traceback (most recent call last):
@@ -202,7 +202,7 @@ def _letters(left: str, right: str, result: str, sizes: dict[str, Dim],
     return change
 
 
-# Norms, softmax, dropout, lookups
+# These functions import norms, softmax, dropout and lookups.
 
 
 def _rows(importer: Importer, given: Any, what: str) -> Tensor:
@@ -237,7 +237,7 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
 
 @operator("native_layer_norm")
 def native_layer_norm(importer: Importer, *arguments: Any) -> list[Any]:
-    """Imports a layer norm that also returns mean and deviation.
+    """Imports a layer norm without its results for mean and deviation.
 
     >>> native_layer_norm(None, None, [4, 4])
     Traceback (most recent call last):
@@ -341,7 +341,7 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
 def label_of(ids: Data) -> str:
     """Returns the name of an input of mtplan for integers of the data.
 
-    mtrun gives "ids" the tokens, so that integers computed from them differ in name.
+    mtrun feeds "ids" with tokens, so computed integers have other names.
 
     >>> label_of(Data("token_type_ids", (2, 8)))
     'types'
@@ -390,7 +390,7 @@ def conv2d(importer: Importer, given: Any, weight: Any, bias: Any = None,
     return Patches(given, weight, bias, (count, width, *kernel), view)
 
 
-# Masks and the loss
+# These functions import masks and the loss.
 
 
 @operator("masked_fill", "masked_fill_")
@@ -454,7 +454,7 @@ def cross_entropy(importer: Importer, logits: Any, targets: Any, weight: Any = N
 
 
 def loss_of(importer: Importer, logits: Tensor, targets: Data | None) -> Loss:
-    """Emits the loss of logits; without targets, of an input ``targets``.
+    """Emits the loss of logits. Without targets, a new input holds them.
 
     >>> importer = Importer(2)
     >>> loss_of(importer, importer.input("x", [2, 8, 4]), None).value.shape

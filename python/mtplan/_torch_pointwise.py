@@ -136,7 +136,7 @@ def _add_positions(importer: Importer, one: Tensor, rows: Rows) -> Tensor:
     if len(ids) != 1 and not torch.equal(ids, ids[:1].expand_as(ids)):
         raise Refusal("rows of a table at constant indices that differ between "
                       "samples")
-    # The indices could come with the data, as BERT's types of tokens do.
+    # The indices become an input, such as BERT's types of tokens.
     assert table.value.op is not None
     given = Data(ids[0].expand(importer.batch, sequence),
                  (importer.batch, sequence))
@@ -338,7 +338,7 @@ def letters_of(given: Tensor) -> str:
     for dim in given.value.dims:
         wanted = {"batch": "b", "sequence": "s"}.get(dim.role, "")
         letters.append(wanted if wanted and wanted not in letters else next(free))
-    # The last one is the input of a matrix.
+    # The last letter is "i", as for the input of a matrix.
     if "i" in letters and letters[-1] != "i":
         index = letters.index("i")
         letters[index], letters[-1] = letters[-1], letters[index]

@@ -42,7 +42,7 @@ def mean(importer: Importer, one: Any, dim: Any = None, keepdim: bool = False,
         raise Refusal(KNOWN)
     first, last = 0, None
     if isinstance(one, Slice) and one.factor == one.step == 1:
-        # The mean of some positions gives the others no weight.
+        # The mean over some positions gives the others the weight 0.
         base, at = one.base, one.dim
         if [at] == [dim % len(base.shape) for dim in dims] and (
                 base.view[at] == (Axis(1, base.shape[at]),)):
@@ -104,7 +104,7 @@ def over_positions(importer: Importer, given: Tensor, dims: Sequence[int],
 
 
 def weights_of(importer: Importer, weights: Any, dims: Sequence[Any]) -> Any:
-    """Returns the input of weights, one for equal weights.
+    """Returns the input that holds weights; equal weights share an input.
 
     >>> weights_of(Importer(2), None, [])
     Traceback (most recent call last):

@@ -60,7 +60,7 @@ def rope(importer: Importer, given: Rotated) -> Tensor:
 
 def rope_of_part(importer: Importer, given: Rotated, stop: int) -> Tensor:
     """Emits the rotation of the first features of heads that are parts of a
-    product, and that reach up to ``stop``.
+    product and end at ``stop``.
 
     >>> from mtplan._torch_graph import Value
     >>> part = Slice(Tensor(Value([]), views.whole([8])), 0, 4, 6)
@@ -95,7 +95,7 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
     """Returns the base of the angles of a rotation, from its tables.
 
     The features of a pair are neighbours if ``interleaved``. Raises ``Refusal`` if
-    the angle of pair i at position p is not p * theta^(-2i/n) of one theta.
+    the angle of pair i at position p is not p * theta^(-2i/n) for one theta.
 
     >>> theta_of(None, Slice(None, 0, 0, 1), None, None)
     Traceback (most recent call last):
@@ -137,7 +137,7 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
         if float(error.abs().max()) <= bound:
             errors[theta] = float(error.square().mean())
     for theta, error in errors.items():
-        # More digits also fit the rounding of the tables and of the angles.
+        # Candidates with more digits would only fit rounding errors better.
         if error <= 1.1 * min(errors.values()) + (2e-7 * positions) ** 2:
             return theta
     length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())
@@ -148,7 +148,7 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
 
 
 def _near(theta: float) -> list[float]:
-    """Returns a number rounded to few digits, then to more.
+    """Returns a number rounded to ever more digits.
 
     >>> _near(9999.9993)[0]
     10000.0
@@ -159,7 +159,7 @@ def _near(theta: float) -> list[float]:
 
 
 def rejoined(importer: Importer, parts: list[Any], dim: int) -> Any:
-    """Imports the concatenation of parts of one tensor; None for others.
+    """Imports concatenated parts of one tensor; returns None for others.
 
     >>> rejoined(None, [1, 2], 0) is None
     True

@@ -31,7 +31,7 @@ def seen(importer: Importer, given: Any, view: View | None, what: str) -> Any:
 
 
 def viewed(importer: Importer, given: Any) -> Any:
-    """Returns what has a view: rows of a table, patches, or a tensor.
+    """Returns what was given if that has a view, or else its tensor.
 
     >>> viewed(None, Rows(None, None, ())).mask is None
     True
@@ -307,7 +307,7 @@ def select(importer: Importer, given: Any, dim: int, index: int) -> Any:
 
 @operator("index")
 def index(importer: Importer, given: Any, indices: Sequence[Any]) -> Any:
-    """Imports a lookup of numbers that follow each other, as a range.
+    """Imports a lookup of consecutive constant indices, as a range.
 
     >>> index(None, None, [None])
     Traceback (most recent call last):

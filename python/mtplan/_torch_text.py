@@ -10,13 +10,13 @@ from typing import Any
 from mtplan._torch_graph import NUMBER, Dim, Op, Value
 from mtplan._torch_layers import Segment
 
-# Operators whose types are those of the result alone.
+# Lists operators that are written with the type of their result alone.
 SAME_TYPE = ("add", "mul", "scale", "dropout", "activation", "swiglu",
              "logit_softcap", "softmax", "rope", "moe_gate")
-# Attributes that stand elsewhere than in braces.
+# Lists attributes that are not written in braces.
 PLACED = ("left", "right", "result", "kind", "factor", "limit", "source")
 INTEGERS = ("head_dim", "rotary_dim", "max_distance", "classes", "top_k")
-# These stand without a value, or not at all.
+# These attributes are written without a value, or left out if false.
 WORDS = ("interleaved", "normalise")
 
 
@@ -80,7 +80,7 @@ class Writer:
                 loss = op.results[0]
                 self.lines.append(f'    mtp.accumulate "loss", {self.names[loss]} : '
                                   "tensor<f32>")
-        # A repeated segment passes on in the order in which it takes.
+        # A repeated segment yields values in the order in which it takes them.
         values = ", ".join(self.passed(one, number, value)
                            for number, value in enumerate(one.yields))
         types = ", ".join(self.type(value) for value in one.yields)
@@ -251,7 +251,7 @@ def quoted(text: str) -> str:
 
 
 def number(value: Any) -> str:
-    """Returns a number that reads back to the bit, as MLIR reads it.
+    """Returns a number in MLIR's notation that reads back to the same bits.
 
     >>> number(0.1)
     '1.000000000000000e-01'

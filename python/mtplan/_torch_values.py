@@ -3,7 +3,7 @@
 Most tensors are a value of mtplan's graph and a view. Others are not computed
 by themselves: constants, integers that come with the data, and parts of an
 expression, such as the square under the root of a norm, that become one operator
-once the whole of it is known.
+once the whole expression is known.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Tensor(_Viewed):
 
     @property
     def is_parameter(self) -> bool:
-        """Returns whether it is a parameter and not computed.
+        """Returns whether the tensor is a parameter and not computed.
 
         >>> Tensor(Value([]), ()).is_parameter
         False
@@ -84,8 +84,8 @@ class Tensor(_Viewed):
 class Data:
     """Is a tensor of integers or booleans that follows from the data alone.
 
-    ``node`` is the one of the exported program that computes it, or the constant
-    that it is.
+    ``node`` is the node of the exported program that computes the tensor, or
+    the constant itself.
 
     >>> Data("input_ids", (2, 8)).shape
     (2, 8)
@@ -99,9 +99,10 @@ class Data:
 class Curve(_OfBase):
     """Is a function, element by element, of a tensor or of attention scores.
 
-    ``function`` computes it in double precision, and ``factor`` is set if it
-    multiplies by a constant. ``parts`` say how it was made: ("add" or "mul", one
-    curve, other curve) or ("then", curve, function, factor).
+    ``function`` computes the curve in double precision, and ``factor`` is set
+    if it multiplies by a constant. ``parts`` says how the curve was made:
+    ("add" or "mul", one curve, other curve) or ("then", curve, function,
+    factor).
 
     >>> Curve(None, None, 2.0).factor
     2.0
@@ -212,9 +213,9 @@ class Slice:
 class Turned(_OfPart):
     """Is the second half of a slice, negated, followed by the first half.
 
-    If ``interleaved``, the halves are the elements with odd and with even numbers,
-    and those of each pair follow each other. They are a dimension of their own
-    unless ``is_flat``.
+    If ``interleaved``, the halves are the elements with odd and with even
+    indices, and the elements of a pair follow each other. The pairs are a
+    dimension of their own unless ``is_flat``.
 
     >>> Turned(Slice(Tensor(Value([]), views.whole([2, 8])), 1, 0, 8)).shape
     (2, 8)
@@ -263,7 +264,7 @@ class Rotated(_OfPart):
 
 @dataclass(frozen=True)
 class Joined:
-    """Is tensors whose features follow each other, on the way to a linear layer.
+    """Is a concatenation of the features of tensors, for a linear layer.
 
     >>> x = Tensor(Value([]), views.whole([2, 8]))
     >>> Joined((x, x)).shape
@@ -287,8 +288,8 @@ class Joined:
 class Scores:
     """Is the product of queries and keys of attention, on the way to softmax.
 
-    ``curve`` is the function that was applied to the products, ``mask`` a
-    constant that is added to its results, ``bias`` are rows that are added, and
+    ``scale`` and ``softcap`` were applied to the products. ``mask`` is a
+    constant that is added to the results, ``bias`` are rows that are added, and
     ``rate`` is the dropout after the softmax.
 
     >>> Scores(None, None, (2, 4, 8, 8)).rate
@@ -330,8 +331,8 @@ class Loss:
 class Patches(_Viewed):
     """Is a convolution of an image by windows that do not overlap.
 
-    ``rows`` and ``columns`` count the windows, and the view is over samples,
-    windows and channels.
+    ``windows`` has the number of windows, the elements of one, and its sizes.
+    The view is over samples, windows and channels.
 
     >>> Patches(None, None, None, (), views.whole([2, 4, 8])).shape
     (2, 4, 8)
@@ -348,8 +349,8 @@ class Patches(_Viewed):
 class Routing:
     """Is the choice of the ``count`` experts with the largest logits.
 
-    ``gates`` are the weights of experts by whether they are normalised, ``sent``
-    the tokens at their experts.
+    ``gates`` holds the weights of experts, by whether they are normalised, and
+    ``sent`` holds tokens at their experts, by the tokens.
 
     >>> Routing(Value([]), 2).slots is None
     True
@@ -364,7 +365,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Chosen(_Viewed):
-    """Is what belongs to the experts that tokens chose in a routing.
+    """Is a property of the experts that tokens chose in a routing.
 
     ``part`` is "numbers", "logits", "probabilities", their "sum" for each token, or
     "normalised" weights. The view is over [batch, sequence, chosen].

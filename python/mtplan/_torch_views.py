@@ -126,7 +126,7 @@ def broadcast(view: View, shape: Sequence[int]) -> View | None:
 
 
 def dim_of(group: Group, shape: Sequence[int]) -> int | None:
-    """Returns the dimension of the value that a group is; None for a part.
+    """Returns the dimension that a group covers as a whole; None for a part.
 
     >>> dim_of((Axis(1, 5),), [2, 5]), dim_of((Axis(1, 5),), [2, 10])
     (1, None)

@@ -10,7 +10,7 @@ from mtplan._plan import Plan
 
 
 def widths(plan: Plan) -> tuple[int, int]:
-    """Returns the bytes of a weight and of its gradient between replicas.
+    """Returns the bytes of a weight, and of its gradient summed over replicas.
 
     >>> import mtplan
     >>> plan = mtplan.plan("examples/tiny-llama.json", gpus=2, dp=2,
@@ -30,7 +30,7 @@ def widths(plan: Plan) -> tuple[int, int]:
 
 
 def wrong_types(plan: Plan, precision: str, module: Any) -> list[str]:
-    """Returns sentences if weights would not be computed and stored as planned.
+    """Returns sentences if the types of weights would not be those of the plan.
 
     ``fully_shard`` casts weights to the plan's type, and keeps those of the
     module as master weights. Without replicas nothing is cast.

@@ -180,7 +180,7 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
 
 namespace {
 
-/// Returns the largest alignment in bytes that holds in all iterations.
+/// Returns the alignment in bytes that a tensor's data have in all iterations.
 std::uint32_t alignmentOf(const MatrixCalls &calls,
                           std::int64_t LetterStep::*side, ElementType type) {
   std::int64_t all = kAlignment;

@@ -59,7 +59,7 @@ struct ProductShape {
   std::size_t lhs = 0, rhs = 1;   ///< operand indices of a and b
 
   /// Returns the products of an einsum, with samples as a loop, or none if the
-  /// result is a scalar or both operands have its last letter.
+  /// result is a scalar or both operands have the result's last letter.
   static std::optional<ProductShape> of(const KernelSpec &spec);
   /// Merges every loop that is contiguous with m, n or k into that dimension,
   /// which yields the fewest products. Samples are merged too, so the bits of
@@ -80,7 +80,7 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops);
 // An einsum becomes as few library calls as its shapes allow. A product may
 // have samples as rows or sum over samples, so the last bits of one sample may
 // depend on the number of samples. If the library does not support the types,
-// the product is in f32 (or f64), and the result is rounded once.
+// the product is computed in f32 (or f64), and the result is rounded once.
 //===----------------------------------------------------------------------===//
 
 struct MatrixCalls {

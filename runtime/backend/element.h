@@ -1,8 +1,9 @@
 //===- element.h - Floating-point numbers in memory -------------*- C++ -*-===//
 //
-// Conversions to the two 16-bit formats round once, to nearest even. A double
-// is first rounded to odd in float (the float's last bit is set if bits were
-// lost), so that the second rounding sees a tie only if the double is a tie.
+// Conversions to the two 16-bit formats return the nearest value, ties to even.
+// A double is first rounded to odd in float (the float's last bit is set if
+// bits were lost), so that the second rounding sees a tie only if the double is
+// a tie.
 //
 //===----------------------------------------------------------------------===//
 

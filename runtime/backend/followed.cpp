@@ -160,7 +160,7 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
 namespace {
 
 // Returns whether an epilogue of cuBLASLt may compute the activation. Only gelu
-// by tanh qualifies, outside a batch and on rows of a multiple of 16 bytes.
+// by tanh qualifies, for a single product whose rows are multiples of 16 bytes.
 // cuBLASLt's tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which
 // suffices only for results of 16 bits.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
@@ -187,9 +187,9 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
 }
 
 /// Returns the product of an einsum with `bias_gradient`, or none if one
-/// library call cannot compute both results. The bias gradient must keep
-/// exactly the letters of its operand that the einsum's result has, so that
-/// both sum over the same letters.
+/// library call cannot compute both results. The bias gradient must have
+/// exactly those letters of the summed operand that the einsum's result has, so
+/// that both sum over the same letters.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;
@@ -245,7 +245,8 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   if (first.kernel != "einsum")
     return std::nullopt;
   // Fusion does not round the value between the two kernels. Therefore the
-  // consumer's tensors must have its type; only an accumulator may differ.
+  // consumer's tensors must have the type of this value; only an accumulator
+  // may have another.
   const TensorView between = first.outputs[0];
   const bool accumulates = second.kernel == "accumulate";
   if (!accumulates)

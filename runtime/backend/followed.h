@@ -6,8 +6,8 @@
 // kernel is the result of the first. An einsum with `bias_gradient` is a pair
 // too: the einsum and the `sum` of its second operand, each with the consumer
 // that `then` names, if any. A device may fuse both kernels (cuBLASLt's
-// epilogues). The fused kernel need not write the value between them, except
-// for an `activation`, whose gradient reads that value.
+// epilogues). The fused kernel need not write the result of the first, except
+// for an `activation`, whose gradient reads that result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +30,10 @@ bool isOfTwo(const KernelSpec &spec);
 
 /// Assigns the operands and results of a pair to its two kernels.
 struct Pairing {
-  /// Count the leading operands and results of the first kernel.
+  /// Count the leading operands and results that belong to the first kernel.
   std::size_t firstInputs = 0, firstOutputs = 1;
-  /// Lists the indices, among all operands, of the second kernel's operands
-  /// without the first kernel's result.
+  /// Lists the second kernel's operands, except the first kernel's result, by
+  /// their indices among all operands.
   std::vector<std::size_t> secondInputs;
   /// Says whether the first kernel's result is the second's last operand.
   bool takesResult = true;
@@ -47,7 +47,7 @@ template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
 
-/// Returns the operands and results of each kernel, in its own order.
+/// Returns the operands and results of each kernel, in that kernel's order.
 template <typename T>
 Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
                    const std::vector<T> &outputs) {
@@ -64,7 +64,7 @@ Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
   return halves;
 }
 
-/// Returns the two kernels of a pair. The first may be a pair again.
+/// Returns the two kernels of a pair. The first may itself be a pair.
 /// \throws std::runtime_error like Backend::prepare
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 

@@ -35,7 +35,7 @@ namespace mtplan::runtime {
 struct KernelSpec {
   std::string kernel;
   std::string label; ///< label of the operator, for messages
-  /// Holds the attributes by name; a missing one has the IR's default.
+  /// Holds the attributes by name; a missing attribute has the IR's default.
   std::vector<Setting> settings;
   std::vector<TensorView> inputs, outputs;
 
@@ -54,7 +54,7 @@ struct Invocation {
   const void *const *inputs = nullptr;
   void *const *outputs = nullptr;
   /// Points into the backend's memory. Only adamw, gradient_factor and kernels
-  /// with dropout read the numbers.
+  /// with dropout read these numbers.
   const StepNumbers *step = nullptr;
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
@@ -117,18 +117,18 @@ public:
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;
   }
-  /// Prepares runs at constant strides as one kernel, whose invocation has the
-  /// first run's tensors. No run may read or write the outputs of another. A
-  /// value between two fused kernels (followed.h) is not written. Returns null
-  /// like prepareTogether.
+  /// Prepares runs at constant strides as one kernel, whose invocation points
+  /// to the first run's tensors. No run may read or write the outputs of
+  /// another. A value between two fused kernels (followed.h) is not written.
+  /// Returns null like prepareTogether.
   virtual std::unique_ptr<Kernel> prepareEven(const KernelSpec & /*spec*/,
                                               const EvenRuns & /*runs*/) {
     return nullptr;
   }
   virtual Memory &memory() { return hostMemory(); }
-  /// Returns the backend of the host, whose kernels use memory().staging() and
-  /// are complete when run() returns, or null if there is none. A backend in
-  /// host memory returns itself.
+  /// Returns the backend of the host, or null if there is none. Its kernels use
+  /// memory().staging() and are complete when run() returns. A backend in host
+  /// memory returns itself.
   virtual Backend *host() { return this; }
   /// Returns the queue of this backend's kernels. The default does nothing.
   virtual Queue &queue() {
@@ -144,7 +144,7 @@ public:
 };
 
 /// Makes a backend of plain loops in double precision over any element types.
-/// Every other backend is tested against its results.
+/// Tests compare every other backend with this one.
 std::unique_ptr<Backend> makeReferenceBackend();
 
 /// Makes a backend that computes matrix products with oneDNN, rare kernels with

@@ -2,7 +2,7 @@
 //
 // The global gradient norm is a sum whose order differs between sharding
 // layouts. A sum with about 106 bits rounds to the same double in any order, so
-// that gradient clipping is equal in all layouts.
+// that gradient clipping has the same bits in all layouts.
 //
 // Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B: the
 // rounding error of a sum of two floating-point numbers is a floating-point

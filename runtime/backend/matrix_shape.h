@@ -23,7 +23,8 @@ struct MatrixSteps {
   bool operator==(const MatrixSteps &) const = default;
 };
 
-/// Names the function that is applied to the product before it is stored.
+/// Names the function that is applied to the product before the result is
+/// stored.
 enum class Epilogue {
   none,
   gelu,     ///< gelu by tanh; also stores the argument of gelu

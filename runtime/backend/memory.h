@@ -29,7 +29,7 @@ public:
   virtual void *allocate(std::size_t bytes) = 0;
   virtual void release(void *data, std::size_t bytes) noexcept = 0;
 
-  /// Copies from the host. `from` may be changed after the return.
+  /// Copies from the host. The caller may change `from` after the return.
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
   /// Copies to the host, and blocks until the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;

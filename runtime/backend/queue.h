@@ -1,7 +1,7 @@
 //===- queue.h - The order of a device's work -------------------*- C++ -*-===//
 //
 // A device has streams: work on one stream runs in order, and streams run
-// concurrently unless events order them. On the host kernels run when they are
+// concurrently unless events order them. On the host, a kernel runs when it is
 // called, and the queue does nothing.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,8 @@ class StreamClock {
 public:
   virtual ~StreamClock() = default;
   /// Marks the time at which the selected stream completes its work so far.
-  /// Returns the mark's number, from 0. Must not be called while recording.
+  /// Returns the mark's number, counted from 0. Must not be called while
+  /// recording.
   virtual int mark() = 0;
   /// Returns the seconds between two marks of any streams. Both must have been
   /// reached, for example because Queue::finish has returned.

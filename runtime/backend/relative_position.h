@@ -1,7 +1,7 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// The backends have their own version of the buckets that
-// runtime/reference/kernels.h defines. A test compares both versions.
+// The backends have their own version of relativeBucket() of
+// runtime/reference/kernels.h. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -84,8 +84,8 @@ bool isNormOfHeads(const KernelSpec &spec) {
          spec.find("head_dim");
 }
 
-/// Returns the signature of a call. The rows of a norm of heads are parts of
-/// the last dimension.
+/// Returns the signature of a call. A norm over heads normalizes parts of the
+/// last dimension.
 std::string signatureOf(const KernelSpec &spec, std::string signature) {
   if (isNormOfHeads(spec))
     for (std::size_t at = 0;

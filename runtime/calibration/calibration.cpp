@@ -113,15 +113,15 @@ struct Prepared {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Adds a kernel if the backend has it, and a fused pair only if the backend
-// does not run it as two kernels.
+// Adds a kernel if the backend supports it. A fused pair is added only if the
+// backend does not run it as two kernels.
 void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   try {
     std::unique_ptr<Kernel> kernel = backend.prepare(run.spec);
     if (run.run.as != MeasuredAs::followed || !kernel->isSequential())
       all.push_back({std::move(run), std::move(kernel)});
   } catch (const std::runtime_error &) {
-    // Backends need not support every kernel for every type.
+    // A backend need not support every kernel for every type.
   }
 }
 

@@ -2,9 +2,9 @@
 //
 // Calibration uses the interfaces that a step uses, so that it measures the
 // code that will run. It times kernels of a Backend while all ranks run them,
-// and collectives and messages of a World. Shapes are fixed, not searched.
-// Operands alternate among several copies, so that caches hold no more of them
-// than in a step.
+// and collectives and messages of a World. Shapes are fixed, not searched. Runs
+// alternate among several copies of the operands, so that caches hold no more
+// of them than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,8 +84,8 @@ enum class MeasuredAs : std::uint8_t {
   message,    ///< every rank r sends `bytes` to rank r + `stride`
 };
 
-/// Holds the operation and the time of one measurement. Sizes that do not
-/// describe the kind `as` are unused.
+/// Holds the operation and the time of one measurement. Sizes that the kind
+/// `as` does not need are unused.
 struct MeasuredRun {
   MeasuredAs as{};
   std::string kernel; ///< "einsum", "layer_norm"; "all_reduce", "send"
@@ -100,10 +100,10 @@ struct MeasuredRun {
   std::string what; ///< description for reports, e.g. "a layer up"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
-  /// For `pass`, counts the bytes of operands and results. A table counts as
-  /// the rows that are looked up, and a tensor updated in place counts twice.
-  /// For `collective`, counts the bytes of the whole (gathered) tensor; for
-  /// `followed`, those of the producer's result.
+  /// For `pass`, counts the bytes of operands and results. Only the rows that
+  /// are looked up count for a table, and a tensor updated in place counts
+  /// twice. For `collective`, counts the bytes of the whole (gathered) tensor;
+  /// for `followed`, those of the producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool causal = false;
@@ -132,14 +132,15 @@ struct CalibrationOptions {
   /// and takes at least five samples.
   double seconds = 60.0;
   /// Counts the consecutive ranks of each host. Groups are measured within a
-  /// host and, if there are several, across hosts.
+  /// host and, if there are several hosts, across them.
   int ranksOfHost = 1;
 };
 
 /// Describes consecutive runs that are reported once, before the first.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
-  /// Hold the first and the last run, counted from 1, and the total.
+  /// Hold the numbers of the first and the last run, counted from 1, and the
+  /// total number of runs.
   std::size_t first = 1, last = 1, runs = 1;
 };
 

@@ -140,7 +140,7 @@ private:
     run.bytes = bytesIn(y);
   }
 
-  // Adds the previous kernel again, with a fused addition.
+  // Adds the last kernel again, with a fused `add`.
   void andAdd() {
     KernelRun both = runs.back();
     follow(both, "add");
@@ -259,8 +259,8 @@ private:
     KernelRun &made = runs.back();
     // pass() has counted each output once; an output that is also read counts
     // again. AdamW's first output, a 16-bit weight, is only written. In single
-    // precision that output is the master, which the second output already
-    // counts, so its bytes are subtracted.
+    // precision the parameter is its own master, which the second output
+    // already counts, so the bytes of the first output are subtracted.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)

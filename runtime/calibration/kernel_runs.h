@@ -16,10 +16,11 @@ struct KernelRun {
 };
 
 /// Returns the runs for one element type, at least one for each class of shapes
-/// that the cost model distinguishes. Products of a layer (forward, input
-/// gradient, weight gradient) are wide, square, narrow, of few rows, unaligned
-/// or batched. Attention runs with and without causal mask and dropout.
-/// Memory-bound kernels and fused consumers include each activation function.
+/// that the cost model distinguishes. The matrices of a layer's products
+/// (forward, input gradient, weight gradient) are wide, square, narrow,
+/// unaligned or batched, or have few rows. Attention runs with and without
+/// causal mask and dropout. Each activation function is among the memory-bound
+/// kernels and among the fused consumers.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 

@@ -24,7 +24,7 @@ struct GroupShape {
 /// `ranksOfHost` must divide `ranks`.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
-/// Returns the ranks of the group with `rank`.
+/// Returns the ranks of the group that contains `rank`.
 std::vector<int> groupOf(GroupShape shape, int rank);
 
 /// Returns message sizes in bytes: 4 KiB times powers of eight, and `largest`.
@@ -35,10 +35,10 @@ struct LinkRun {
   std::function<void(std::int64_t)> once; ///< runs it; argument: run number
 };
 
-/// Returns messages, and all-reduce, all-gather, reduce-scatter and all-to-all
-/// for each group shape and size; none for a single rank. All groups of a shape
-/// communicate at once. All ranks must call this, and run the results in this
-/// order. `world` must outlive the results.
+/// Returns the runs of messages, and of all-reduce, all-gather, reduce-scatter
+/// and all-to-all for each group shape and size; none for a single rank. All
+/// groups of a shape communicate at once. All ranks must call this, and run the
+/// results in this order. `world` must outlive the results.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

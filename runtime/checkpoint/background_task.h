@@ -1,8 +1,8 @@
 //===- background_task.h - Background work of all ranks ---------*- C++ -*-===//
 //
 // Every rank runs its part of a task in a background thread. At points that all
-// ranks reach, usually between steps, they agree by a collective whether all
-// parts are done. Therefore no collective waits for a slow disk, and a rank
+// ranks reach, usually between steps, the ranks agree by a collective whether
+// all parts are done. Therefore no collective waits for a slow disk, and a rank
 // that writes slowly does not time out.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ public:
   /// Starts this rank's part of a task; no task may be running.
   void start(std::function<void()> work);
   /// Returns the task's state, and ends the task if no part runs any more.
-  /// `wish` is a request of this rank, for State::wished.
+  /// State::wished says whether any rank passed `wish`.
   State ask(bool wish = false);
   /// Waits until no part runs. Returns State::fault.
   std::string finish();

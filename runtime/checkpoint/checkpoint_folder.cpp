@@ -213,7 +213,8 @@ std::string publish(const std::string &folder, const Manifest &manifest,
       removeFolder(replaced);
     removeOldest(folder, step, keep);
   });
-  // Removing old checkpoints may have freed space on the disk, so retry.
+  // Setting `latest` is retried, because the removal of old checkpoints may
+  // have freed space on the disk.
   if (!unset.empty())
     unset = faultOf(set);
   return unset.empty() ? untidy : unset;

@@ -31,8 +31,8 @@ std::string stepName(std::int64_t step);
 /// \throws CheckpointError if the folder cannot be listed
 std::vector<std::int64_t> stepsIn(const std::string &folder);
 
-/// Reads a checkpoint's manifest.json. Checks its checksum, and that all files
-/// exist with their sizes.
+/// Reads a checkpoint's manifest.json. Checks the manifest's checksum, and that
+/// all files exist and have the sizes that the manifest states.
 /// \throws CheckpointError if a check fails
 Manifest readManifest(const std::string &checkpoint);
 
@@ -56,8 +56,8 @@ std::string partialFolder(const std::string &folder, std::int64_t step);
 
 /// Completes the checkpoint in the partial folder: writes the manifest and
 /// renames the folder. Then sets `latest` and, of the checkpoints up to this
-/// step, removes all but the newest `keep`. A later checkpoint can only be a
-/// damaged one, and is kept. Returns the error of setting `latest` or of a
+/// step, removes all but the newest `keep`. A checkpoint of a later step can
+/// only be damaged, and is kept. Returns the error of setting `latest` or of a
 /// removal, or "".
 /// \param named  called once the checkpoint is complete, before any removal
 /// \throws CheckpointError if the checkpoint cannot be completed

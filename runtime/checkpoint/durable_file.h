@@ -1,8 +1,8 @@
 //===- durable_file.h - File writes that survive a crash --------*- C++ -*-===//
 //
-// Finished files and renames are synced to the disk, not only to the page
-// cache: a rename without fsync may leave an empty file (Pillai et al., OSDI
-// 2014). Interrupted and partial system calls are continued.
+// Finished files and renames are synced to the disk, because a crash after a
+// rename without fsync may leave an empty file (Pillai et al., OSDI 2014).
+// Interrupted and partial system calls are continued.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,13 +35,13 @@ public:
   DurableFile(const DurableFile &) = delete;
   DurableFile &operator=(const DurableFile &) = delete;
 
-  /// Allocates `bytes` on the disk, so that a full disk fails here and not
-  /// while ranks write.
+  /// Allocates `bytes` bytes on the disk, so that a full disk causes an error
+  /// here and not while ranks write.
   void reserve(std::int64_t bytes);
   /// Writes bytes at an offset; several processes may write to one file.
   void writeAt(std::int64_t offset, const void *data, std::size_t bytes);
-  /// Syncs all data to the disk and closes the file. Without this call a crash
-  /// may lose data.
+  /// Syncs all data to the disk and closes the file. If finish() is not called,
+  /// a crash may lose data.
   void finish();
 
 private:

@@ -3,9 +3,9 @@
 // Writing long runs of bytes is several times as fast as writing pieces of
 // rows. Therefore each rank writes its own shard of a tensor if every shard is
 // one long run or the whole tensor. Other tensors are divided into parts of at
-// most an equal share of the state, or of kLongRun if that is more. One of the
-// tensor's ranks gathers the pieces of a part from the others and writes the
-// part.
+// most the state's size divided by the number of ranks, or kLongRun if that is
+// more. One of the tensor's ranks gathers the pieces of a part from the others
+// and writes the part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime {
 
-/// Runs of more bytes are hardly faster to write.
+/// Runs of more bytes than this are hardly faster to write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
 /// Describes a box (hyperrectangle) of a tensor that a rank has to contribute.

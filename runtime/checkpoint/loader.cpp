@@ -78,7 +78,8 @@ public:
     return task.finish();
   }
 
-  // Throws, on all ranks alike, unless the checkpoint has the plan's tensors.
+  // Throws the same error on all ranks unless the checkpoint has the plan's
+  // tensors.
   void checkModel(const std::string &checkpoint) const {
     auto refuse = [&](const std::string &what) {
       throw CheckpointError(checkpoint + ": is of another model (" +
@@ -106,8 +107,8 @@ public:
         refuse("it has " + name + ", which the plan does not");
   }
 
-  // Fills the executor's tensors. Returns an error, because reading may fail
-  // even after verification, or "". All ranks call this.
+  // Fills the executor's tensors. Returns an error or "", because reading may
+  // fail even after verification. All ranks call this.
   std::string load(LoadWhat what) {
     task.start([&] {
       for (const StateSlice &slice :

@@ -1,9 +1,9 @@
 //===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
-// manifest.json is written last, so that a folder with a manifest is complete.
-// The manifest has the checksum of every tensor and header. Its member
-// "checksum" is the checksum of the manifest's own text with this member empty.
-// docs/checkpoints.md lists the fields.
+// manifest.json is written last, so a folder with a manifest is complete. The
+// manifest has the checksum of every tensor and header. The member "checksum"
+// of the manifest is the checksum of the manifest's text with an empty
+// "checksum". docs/checkpoints.md lists the fields.
 //
 //===----------------------------------------------------------------------===//
 

@@ -87,7 +87,8 @@ RunState readRun(const JsonNode &node) {
   return run;
 }
 
-// Returns an error if the text does not have its stated checksum, else "".
+// Returns an error if the text does not have the checksum that it states, else
+// "".
 std::string damageOf(const std::string &text, const std::string &checksum) {
   std::string blank = text;
   if (const std::size_t at = blank.find('"' + checksum + '"');

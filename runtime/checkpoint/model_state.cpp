@@ -19,7 +19,7 @@ using base::sized;
 
 namespace {
 
-/// Limits a file's bytes of data, unless its only tensor is larger.
+/// Limits the bytes of data in a file of several tensors.
 constexpr std::int64_t kFileBytes = std::int64_t{4} << 30;
 constexpr std::array kKinds = {StateKind::weight, StateKind::firstMoment,
                                StateKind::secondMoment};
@@ -193,7 +193,8 @@ public:
   Slices(const ModelState &theState, const RankCoordinates &thePlace)
       : state(theState), place(thePlace) {}
 
-  /// Adds the part of `tensor` in `box`, which is sharded at least as finely.
+  /// Adds the part of `tensor` that is in `box`. The shards of `box` are at
+  /// least as fine as those of `tensor`.
   void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
            const Tensor &box) {
     const TensorView held = place.viewOf(tensor);
@@ -286,7 +287,8 @@ std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
     });
     if (parameter.countedElsewhere || !first)
       continue;
-    // ZeRO 1 and 2 shard moments and masters, but not weights without master.
+    // ZeRO 1 and 2 shard moments and masters, but not a weight without a
+    // master.
     owned.add(parameter, StateKind::weight,
               parameter.master ? *parameter.master : parameter.value,
               parameter.firstMoment);

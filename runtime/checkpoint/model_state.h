@@ -90,8 +90,8 @@ struct StateSlice {
 
 /// Returns the slices that this rank contributes to a checkpoint. The slices of
 /// all ranks cover every element of the state once. Replicated weights are
-/// divided as the moments are sharded; if the moments are replicated as well,
-/// the first replica contributes.
+/// divided like the shards of the moments; if the moments are replicated as
+/// well, the first replica contributes.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankCoordinates &place);
 

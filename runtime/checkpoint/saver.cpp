@@ -33,7 +33,7 @@ Saver::~Saver() {
     allocator.join();
 }
 
-// Assigns each tensor to the rank that computes its checksum: to its writer if
+// Assigns to each tensor the rank that computes its checksum: its writer if
 // there is only one. All other tensors are divided into equal shares of the
 // bytes, in order, so that a rank reads adjacent tensors.
 void Saver::shareOut() {
@@ -150,7 +150,7 @@ void Saver::read() {
   }
 }
 
-// Every rank sends as many checksums as the largest share has.
+// Every rank sends as many checksums as the largest share has tensors.
 void Saver::gatherChecksums() {
   std::size_t most = 0;
   for (const std::vector<int> &share : shares)

@@ -7,7 +7,8 @@
 // the other tensors among themselves, and read them back for their checksums.
 // Finally rank 0 writes the manifest and renames the checkpoint. A phase begins
 // in a call of ask() or finish(), once all ranks have completed the previous
-// phase. Therefore no rank blocks others in ask() while it waits for a disk.
+// phase. Therefore a rank that waits for a disk does not block other ranks in
+// ask().
 //
 //===----------------------------------------------------------------------===//
 

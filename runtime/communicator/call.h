@@ -1,6 +1,7 @@
 //===- call.h - The description of a collective call ------------*- C++ -*-===//
 //
-// The ranks of a group compare their calls, and error messages print them.
+// The ranks of a group compare their calls, and error messages contain the
+// calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,8 @@ struct Call {
   bool operator==(const Call &) const = default;
 };
 
-/// Implements all collectives by make(). A broadcast passes one buffer twice.
+/// Implements all collectives by make(). A broadcast passes its buffer both as
+/// input and as output.
 class CallGroup : public Communicator {
 public:
   void allReduce(const std::string &label, const void *in, void *out,
@@ -105,7 +107,7 @@ std::string wordsOf(std::chrono::milliseconds time);
 std::optional<std::string> mismatch(const std::vector<const Call *> &calls,
                                     const GroupName &group);
 
-/// Returns an error message if rank `from` sends a label or size other than
+/// Returns an error message if rank `from` sends another label or size than
 /// rank `to` expects.
 std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
                                               const std::string &sentLabel,

@@ -21,7 +21,8 @@ constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Stores the first request to end the process; the second ends the process.
+/// Stores the first request to end the process. A second request ends the
+/// process.
 void keep(int number) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -67,7 +68,7 @@ void handleSignals() {
   // mpirun forwards SIGUSR1 to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });
   // A terminal sends SIGINT to all processes of a run. No rank has died then,
-  // so keep() does not set `terminated`.
+  // so keep() does not set `terminated` for SIGINT.
   listenTo(SIGINT, keep);
 }
 

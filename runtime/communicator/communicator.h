@@ -2,9 +2,9 @@
 //
 // The collectives have the semantics of NCCL's. `place` is a rank's index in
 // its group. A tensor has `outer` rows of pieces; a piece has `inner` elements.
-// In a gathered tensor, or one to be scattered, each row consists of one piece
-// of every rank, in the order of the group. A dimension in the middle of a
-// tensor is therefore gathered without a transposition.
+// In a tensor that is gathered or will be scattered, each row consists of one
+// piece of every rank, in the order of the group. A dimension in the middle of
+// a tensor is therefore gathered without a transposition.
 //
 // Except over NCCL, reductions run in the order of the group, in double
 // precision for f64 and in single precision for narrower floating-point types,
@@ -129,8 +129,9 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Sets the step, from 1, of the following calls. Error messages name the
-  /// step, because a device may hang in a call long after the host queued it.
+  /// Sets the step of the following calls, counted from 1. Error messages name
+  /// the step, because a device may hang in a call long after the host queued
+  /// it.
   virtual void beginStep(std::int64_t /*step*/) {}
 
   virtual std::chrono::milliseconds patience() const = 0;
@@ -167,7 +168,7 @@ struct WorldOptions {
   bool outlivesTermination = false;
 };
 
-/// Makes SIGTERM end the waits of this rank, so that it reports the ranks it
+/// Makes SIGTERM end the waits of this rank, so that the rank reports whom it
 /// waits for: launchers send SIGTERM to all ranks when one has died, and
 /// SIGKILL soon after. A rank that does not wait also ends soon. An existing
 /// signal handler is not replaced.
@@ -183,8 +184,8 @@ void handleSignals();
 bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
-/// Rethrows the error of the lowest rank that does not merely report another
-/// rank's failure. A message that was never received is an error.
+/// Rethrows the error of the lowest rank that failed by itself, not because of
+/// another rank's failure. A message that was never received is an error.
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);
 

@@ -6,8 +6,8 @@
 
 namespace mtplan::runtime {
 
-// Ranks spin only if each has a processor. Otherwise a spinning rank may keep
-// the rank that it waits for from running.
+// Ranks spin only if each has a processor. Otherwise a spinning rank may occupy
+// the processor of the rank that it waits for.
 Hub::Hub(int ranks, const WorldOptions &options)
     : its(options), mayOverlap(static_cast<unsigned>(ranks) <=
                                std::thread::hardware_concurrency()),
@@ -81,7 +81,8 @@ Doing Hub::doing(int rank) {
   return result;
 }
 
-/// Returns the error message of a timeout; "" if no rank is missing any more.
+/// Returns the error message of a timeout, or "" if no rank is missing any
+/// more.
 std::string Hub::reasonToGiveUp(const Await &wait,
                                 std::chrono::milliseconds waited) {
   std::vector<int> missing = wait.missing();

@@ -1,7 +1,7 @@
 //===- hub.h - State that thread ranks share --------------------*- C++ -*-===//
 //
-// The hub records which ranks have failed or ended and which rank waits for
-// which, and fails waits that exceed the timeout.
+// The hub records which ranks have failed or ended, and which ranks each rank
+// waits for. A wait that exceeds the timeout fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ public:
   /// Records a failure, unless one has been recorded already.
   void fail(int rank, const std::string &because) noexcept;
   bool hasFailed() const { return failed; }
-  /// Throws the recorded failure as an Echo. Requires a failure.
+  /// Throws the recorded failure as an Echo. There must be a failure.
   [[noreturn]] void echo() const;
   void throwIfFailed() const {
     if (failed)
@@ -63,7 +63,7 @@ public:
   /// Blocks until done() is true. Fails the hub and throws CommunicationError
   /// at the timeout, or if a missing rank has ended. Throws the failure of
   /// another rank. Other threads may change the state that `done` reads while
-  /// it runs.
+  /// `done` runs.
   template <typename Done>
   void await(Gate &gate, const Await &wait, const Done &done) {
     if (!spin(done))
@@ -78,8 +78,8 @@ public:
 
 private:
   /// Spins on `done`, longer if spinning has recently succeeded on this thread.
-  /// Spinning cannot succeed if this thread occupies the processor of the
-  /// thread that would end the wait.
+  /// Spinning cannot succeed if this thread occupies the processor that the
+  /// awaited thread needs.
   template <typename Done> bool spin(const Done &done) const {
     thread_local int spins = kMostSpins;
     if (mayOverlap)

@@ -145,7 +145,8 @@ std::optional<Claim> outerClaim(const Reader &read) {
           "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
     return claim;
   auto slurm = slurmClaim(read);
-  // srun --mpi=pmi2 also sets the PMI variables, which say less.
+  // srun --mpi=pmi2 also sets the PMI variables, but Slurm's own variables say
+  // more.
   auto claim = read.claim(Launcher::mpich, "PMI_RANK", "PMI_SIZE",
                           "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   if (!claim || (slurm && slurm->ranks == claim->ranks))
@@ -199,7 +200,8 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
   return false;
 }
 
-/// Returns a text that identifies this run; "" if only its port does.
+/// Returns a text that identifies this run; "" if only the run's port
+/// identifies it.
 std::string jobOf(const Claim &claim, const Reader &read) {
   switch (claim.by) {
   case Launcher::torchrun:

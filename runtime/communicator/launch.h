@@ -43,7 +43,8 @@ struct Launch {
   /// Hold this process's rank within its host, and the number of ranks on the
   /// host, if known.
   std::optional<int> localRank, localRanks;
-  /// Says whether CUDA_VISIBLE_DEVICES may show each rank its own devices.
+  /// Says whether CUDA_VISIBLE_DEVICES is set and may show each rank its own
+  /// devices.
   bool choosesDevices = false;
   TcpStart start; ///< only for Transport::sockets
 };
@@ -52,8 +53,8 @@ struct Launch {
 /// \throws LaunchError if the variables are invalid or contradict each other
 Launch readLaunch(const Environment &environment, MpiBuild mpi);
 
-/// Returns the number of tasks on node `node`, from 0, of a Slurm list. The
-/// list "2(x3),1" has three nodes with two tasks, then one node with one.
+/// Returns the number of tasks on node `node`, counted from 0, of a Slurm list.
+/// The list "2(x3),1" has three nodes with two tasks, then one node with one.
 /// Returns none if the list has no such node.
 std::optional<int> tasksOfNode(const std::string &list, int node);
 

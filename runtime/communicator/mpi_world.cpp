@@ -32,7 +32,8 @@ public:
   /// All ranks of `all` must call this.
   explicit Neighbours(MPI_Comm all);
 
-  /// Returns whether a rank's process has died; false on another machine.
+  /// Returns whether a rank's process on this machine has died; false for other
+  /// machines.
   bool hasDied(int rank) const;
 
 private:
@@ -257,7 +258,8 @@ bool MpiWire::rest(int idle) const {
   return idle >= kIdleUntilSleep;
 }
 
-/// Ends this process after `time` (below one second) if MPI_Abort does not.
+/// Ends this process after `time` (below one second) if MPI_Abort does not end
+/// it.
 void endSoon(std::chrono::milliseconds time) {
   struct sigaction action = {};
   action.sa_handler = [](int) { _exit(EXIT_FAILURE); };

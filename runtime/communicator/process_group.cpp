@@ -83,7 +83,8 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Exchanges calls and small data (`inlined`) with all ranks of the group.
+/// Exchanges the calls, and small data (`inlined`), with all other ranks of the
+/// group.
 /// \throws CommunicationError if the calls differ
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);

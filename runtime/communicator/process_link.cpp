@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 enum Topic { kFailed, kAsk, kAnswer, kParted };
 
-/// A rank that times out waits this long for the states of the others.
+/// A rank that times out waits this long for the other ranks' states.
 constexpr milliseconds kAnswerTime{300};
 /// These timeouts hold after SIGTERM; launchers send SIGKILL one second later.
 constexpr milliseconds kPatienceWhenTerminated{400};
@@ -155,8 +155,8 @@ std::vector<std::byte> ProcessLink::memory(std::int64_t bytes) {
   return block;
 }
 
-/// Advances the wire and removes completed requests. Returns whether there were
-/// any. The caller must hold the mutex.
+/// Advances the wire and removes completed requests. Returns whether any were
+/// complete. The caller must hold the mutex.
 bool ProcessLink::advance(Requests &requests) {
   const std::size_t before = requests.size();
   wire.progress();
@@ -208,7 +208,8 @@ void ProcessLink::obey(const Wire::Control &control) {
   }
 }
 
-/// Returns this rank's state as doingOf() parses it; "" while it computes.
+/// Returns this rank's state in the form that doingOf() parses; "" while the
+/// rank computes.
 std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
@@ -324,7 +325,7 @@ void ProcessLink::await(Requests &requests,
 }
 
 /// Returns an error message if the connection to a missing rank is lost. The
-/// caller must hold the mutex. It must have called listen(), because the lost
+/// caller must hold the mutex and must have called listen(), because the lost
 /// rank may have sent a better reason.
 std::string ProcessLink::whyLost(const Wait &wait) {
   std::vector<int> gone;
@@ -339,7 +340,8 @@ std::string ProcessLink::whyLost(const Wait &wait) {
 void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
-    // Asks all ranks at once: one after another along the chain takes longer.
+    // Asks all ranks at once, because asking along the chain of waits takes
+    // longer.
     std::unique_lock lock(mutex);
     std::ranges::fill(answers, std::nullopt);
     tellAll(kAsk, {});

@@ -1,10 +1,10 @@
 //===- process_link.h - Waiting for messages between processes --*- C++ -*-===//
 //
 // A link waits for messages over a Wire, and reports the ranks that are
-// missing. Ranks also exchange control texts: a rank reports that it has
-// failed, for which ranks it waits, or that it will send no more control texts.
-// A rank that has failed stops using the wire, because the buffers of its
-// pending messages no longer exist.
+// missing. Ranks also exchange control texts. In these, a rank reports that it
+// has failed, for which ranks it waits, or that it will send no more control
+// texts. A rank that has failed stops using the wire, because the buffers of
+// its pending messages no longer exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,14 +56,15 @@ public:
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
                int channel);
-  /// Sends a message whose memory the link owns until it is sent.
+  /// Sends a message. The link owns the message's memory until the message is
+  /// sent.
   void sendOwned(std::vector<std::byte> message, std::int64_t bytes, int to,
                  Traffic traffic, int channel);
   /// Returns a buffer of at least `bytes` bytes for sendOwned.
   std::vector<std::byte> memory(std::int64_t bytes);
 
   /// Blocks until all requests are complete, and clears them. Fails this rank
-  /// after the timeout without progress. Throws another rank's failure.
+  /// if no request completes within the timeout. Throws another rank's failure.
   void await(Requests &requests, const std::function<std::string()> &what);
 
   /// Declares that this rank has finished. Its later waits have no timeout.
@@ -117,7 +118,8 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  /// Says whether this rank has reported, after SIGTERM, whom it waits for.
+  /// Says whether this rank has reported, after SIGTERM, the ranks that it
+  /// waits for.
   std::atomic<bool> saidWhom{false};
   /// Holds the time at which this rank noticed SIGTERM; 0 means not yet.
   std::atomic<Clock::rep> terminatedAt{0};

@@ -48,8 +48,8 @@ public:
 
 private:
   /// Creates a group. Two ranks create their shared groups in the same order,
-  /// so they number these groups alike. The number yields the group's channel
-  /// without communication.
+  /// so a group has the same number on both. The number yields the group's
+  /// channel without communication.
   std::unique_ptr<ProcessGroup> join(GroupName group);
   void checkChannel(const std::string &label, int channel) const;
 
@@ -58,15 +58,15 @@ private:
   std::unique_ptr<ProcessGroup> everybody;
 };
 
-/// Runs `body` on a world over `link`, and waits for all others to end. Returns
-/// the reason of a failure, which the others have received, or "".
+/// Runs `body` on a world over `link`, and waits for all other ranks to end.
+/// Returns "", or the reason of a failure, which the other ranks have received.
 std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
 /// Connects to all ranks of `start` and runs `body` as one of them. Returns the
-/// reason of a failure, or "". The others have received the reason if they were
-/// connected when `body` failed. A rank that has finished waits for the others
-/// without a timeout.
+/// reason of a failure, or "". The other ranks have received the reason if they
+/// were connected when `body` failed. A rank that has finished waits for the
+/// others without a timeout.
 /// \param endProcess  called from another thread if this rank still runs
 /// `options.ending` after another rank's failure; may be empty
 std::string

@@ -25,7 +25,8 @@ bool hasInstructions() {
   return has;
 }
 
-/// Converts all but the last `count` % 8 elements, and returns their number.
+/// Converts all but the last `count` % 8 elements. Returns the number of
+/// converted elements.
 __attribute__((target("avx,f16c"))) std::int64_t
 widenByEight(const F16 *from, float *to, std::int64_t count) {
   std::int64_t i = 0;
@@ -37,7 +38,7 @@ widenByEight(const F16 *from, float *to, std::int64_t count) {
 
 __attribute__((target("avx,f16c"))) std::int64_t
 narrowByEight(const float *from, F16 *to, std::int64_t count) {
-  // A NaN loses all bits except its sign, as in toF16.
+  // A NaN becomes the quiet NaN with its sign, as in toF16.
   const __m256 sign = _mm256_set1_ps(-0.0F);
   const __m256 none = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
   std::int64_t i = 0;

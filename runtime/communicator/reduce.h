@@ -30,8 +30,8 @@ struct Share {
   std::int64_t first = 0, count = 0;
 };
 /// Returns the share of the rank at index `place` of a group of `size` ranks.
-/// Shares are multiples of a block, so that no two ranks write to one cache
-/// line, and a single rank reduces a small count.
+/// Shares are multiples of a block. Therefore no two ranks write to one cache
+/// line, and a single rank reduces all elements if there are few.
 Share shareOf(std::int64_t count, int place, int size);
 
 /// Copies `rows` rows of `bytes` bytes; strides are in bytes.

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Begins an answer of rank 0. A text of `bytes` bytes follows.
+/// Holds the start of an answer of rank 0. A text of `bytes` bytes follows.
 struct Answer {
   enum Verdict : std::uint32_t {
     welcome = 1, ///< `met` follows once all ranks have joined
@@ -39,7 +39,7 @@ static_assert(sizeof(Answer) == 40);
 /// Limits the text of an answer, in bytes; the text has one line per rank.
 constexpr std::int64_t kMostText = 1 << 24;
 constexpr std::chrono::seconds kAnswerTime{5};
-/// Rank 0 may have begun to wait this much later than other ranks.
+/// Rank 0 may begin to wait this much later than other ranks.
 constexpr std::chrono::seconds kGrace{5};
 constexpr milliseconds kPause{20};
 

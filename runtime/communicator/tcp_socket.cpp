@@ -20,13 +20,14 @@ namespace {
 
 /// Limits the time until the Hello of a new connection has arrived.
 constexpr std::chrono::seconds kHelloTime{10};
-/// Limits the connections without a Hello; the oldest is closed for a new one.
+/// Limits the connections without a Hello. If there are more, the oldest is
+/// closed.
 constexpr std::size_t kMostPending = 1024;
 constexpr int kMoment = 20; // milliseconds
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 std::string errorText(int number) {
-  return std::strerror(number); // NOLINT(concurrency-mt-unsafe): of Linux
+  return std::strerror(number); // NOLINT(concurrency-mt-unsafe): safe in glibc
 }
 
 void switchOn(const Socket &socket, int level, int option, int value = 1) {

@@ -1,9 +1,9 @@
 //===- tcp_socket.h - Sockets and the opening handshake ---------*- C++ -*-===//
 //
 // Sockets are nonblocking; functions that wait have a deadline. A connection
-// begins with a Hello of fixed size. A connection without a valid Hello in time
-// is closed. A connection of another run or of an invalid rank is rejected with
-// a message. Neither disturbs the rendezvous.
+// begins with a Hello of fixed size. A connection that sends no valid Hello in
+// time is closed. A connection of another run or of an invalid rank is rejected
+// with a message. Such connections do not disturb the rendezvous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +94,7 @@ struct Hello {
 static_assert(sizeof(Hello) == 48);
 
 /// Accepts connections and reads their Hello. Closes all connections that send
-/// anything else or nothing.
+/// something else or nothing.
 class Reception {
 public:
   explicit Reception(Socket listener);

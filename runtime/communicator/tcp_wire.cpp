@@ -30,8 +30,8 @@ constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Appends the memory of `rows`, from byte `at` on, after the first `count`
-/// parts until `parts` is full. Returns the new count.
+/// Appends the memory of `rows`, from byte `at` on, to the first `count` parts
+/// until `parts` is full. Returns the new count.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -152,7 +152,8 @@ void TcpWire::queue(int to, Outgoing outgoing) {
   Peer &peer = peers[to];
   if (!peer.lost.empty())
     return;
-  // Control texts overtake all frames but partly sent ones and earlier texts.
+  // A control text overtakes all frames except those that are partly sent and
+  // earlier control texts.
   auto at = peer.outgoing.end();
   if (outgoing.header.tag < 0)
     at = std::ranges::find_if(peer.outgoing, [](const Outgoing &other) {
@@ -171,7 +172,7 @@ void TcpWire::write(int to) {
         static_cast<std::int64_t>(sizeof(FrameHeader)) + first.header.bytes;
     const ssize_t sent = writeSome(peer, first);
     if (sent < 0 && !isTransient(errno)) {
-      const std::string why = std::strerror(errno); // NOLINT: of Linux
+      const std::string why = std::strerror(errno); // NOLINT: safe in glibc
       read(to); // data that arrived before the failure
       lose(to, why);
       return;
@@ -274,7 +275,7 @@ void TcpWire::read(int from) {
     if (got <= 0) {
       lose(from, got == 0 || errno == ECONNRESET
                      ? kClosed
-                     : std::strerror(errno)); // NOLINT: of Linux
+                     : std::strerror(errno)); // NOLINT: safe in glibc
       return;
     }
     turn += got;
@@ -315,7 +316,8 @@ ssize_t TcpWire::readBody(Peer &peer) {
   return recvmsg(peer.socket.number(), &message, 0);
 }
 
-/// Parses received bytes. Returns false if invalid bytes have lost the peer.
+/// Parses received bytes. Returns false if the bytes are invalid and the peer
+/// therefore counts as lost.
 bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   Peer &peer = peers[from];
   while (bytes > 0) {
@@ -342,7 +344,7 @@ bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
 }
 
 /// Chooses the memory for the body of a frame whose header has arrived. Returns
-/// false if the header is invalid and the peer is lost.
+/// false if the header is invalid and the peer therefore counts as lost.
 bool TcpWire::begin(int from) {
   Peer &peer = peers[from];
   const FrameHeader &header = peer.header;

@@ -49,8 +49,8 @@ void Rendezvous::come(int place, std::uint64_t number,
     return ranks;
   };
   wait.withdraw = [&] { return withdraw(number); };
-  // A thread that enters a broken rendezvous must not return. It waits until
-  // the hub has failed.
+  // A thread that enters a broken rendezvous must not return. The thread waits
+  // until the hub has failed.
   const std::uint64_t all = stepsToComplete(number);
   hub.await(gate, wait, [&] {
     const std::uint64_t seen = steps;
@@ -72,7 +72,7 @@ void Rendezvous::leave(std::uint64_t number) noexcept {
   hub.awaitSurely(gate, [&] { return (steps & ~kBroken) >= all; });
 }
 
-/// Spans one call, from the entry of all ranks until all have finished.
+/// Represents one call, from the entry of all ranks until all have finished.
 class ThreadGroup::Session {
 public:
   Session(ThreadGroup &itsGroup, Call call, const void *in, void *out)
@@ -122,7 +122,8 @@ void ThreadGroup::make(const Call &call, const void *in, void *out) {
     sources[q] = session.in(q);
     outputs[q] = session.out(q);
   }
-  // Reduces this rank's share, which no other rank reads or writes.
+  // Reduces this rank's share of the elements, which no other rank reads or
+  // writes.
   const auto reduceShare = [&](std::span<void *const> to) {
     const Share share = shareOf(pieces.outer * pieces.inner, its, size());
     reduceInOrder(pieces.type, call.reduction, sources, to, share.first,

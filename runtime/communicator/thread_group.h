@@ -16,9 +16,9 @@ namespace mtplan::runtime {
 
 /// Synchronizes a collective between threads. All threads enter with their
 /// calls and buffers, check that the calls match, read and write each other's
-/// buffers directly, and leave when all have finished. Before the last thread
+/// buffers directly, and leave when all have finished. Until the last thread
 /// has entered, a waiting thread may time out, which breaks the rendezvous for
-/// all. Afterwards no thread times out.
+/// all. Later no thread times out.
 class Rendezvous {
 public:
   Rendezvous(Hub &hub, GroupName group);

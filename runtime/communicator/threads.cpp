@@ -26,7 +26,7 @@ namespace mtplan::runtime {
 namespace {
 
 /// Holds the messages to one rank, by sender and channel, in order. A sender
-/// copies straight into the buffer of a receiver that already waits.
+/// copies directly into the buffer of a receiver that already waits.
 class Mailbox {
 public:
   Mailbox(Hub &hub, int owner);

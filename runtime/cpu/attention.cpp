@@ -318,8 +318,8 @@ private:
                 all.heads, head, first, rows, room.queryGradient);
   }
 
-  /// Replaces products by capped scores / scale for takeSlopes(). Writes the
-  /// soft cap's derivative to `bend`.
+  /// Replaces each product by its capped score, divided by the scale, for
+  /// takeSlopes(). Writes the soft cap's derivative to `bend`.
   void capProducts(R *products, std::int64_t count, R *bend) const {
     for (std::int64_t k = 0; k < count; ++k) {
       const R score = all.capped(all.scale * products[k]);

@@ -13,7 +13,8 @@ namespace mtplan::runtime {
 namespace cpu {
 namespace {
 
-/// Returns the factories by kernel. The reference backend runs all others.
+/// Returns the factories by kernel. The reference backend runs all other
+/// kernels.
 const std::map<std::string, Maker> &makers() {
   static const std::map<std::string, Maker> kTable = [] {
     std::map<std::string, Maker> table = {
@@ -50,7 +51,8 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
-// Returns the first text after `key` and a colon in a file, or "".
+// Returns the text after the colon in a file's first line that starts with
+// `key`, or "".
 std::string entryOf(const char *file, const std::string &key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)

@@ -12,7 +12,7 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// A thread polls this often before it sleeps. A poll takes tens of
+/// A thread polls this many times before it sleeps. A poll takes tens of
 /// nanoseconds; waking up takes about ten microseconds.
 constexpr int kLooks = 2000;
 

@@ -61,9 +61,9 @@ private:
   void serve(int thread);
 
   Job job;
-  /// The upper half is the number of the job, and the lower half is the number
-  /// of its tasks that no thread has taken. A thread that has taken a task may
-  /// read `job`, which does not change until that task is complete.
+  /// The upper half identifies the job, and the lower half counts the job's
+  /// tasks that no thread has taken. A thread that has taken a task may read
+  /// `job`, which does not change until that task is complete.
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint32_t> undone{0};
   std::atomic<std::uint32_t> jobs{0}; ///< number of jobs so far; idle threads

@@ -47,7 +47,8 @@ private:
 };
 
 /// Computes the gradient of an embedding table. A task clears a range of table
-/// rows and adds the gradients of the tokens that read them, sorted by row.
+/// rows and adds the gradients of the tokens that read these rows, sorted by
+/// row.
 template <typename R> class EmbeddingGrad : public Kernel {
 public:
   EmbeddingGrad(const KernelSpec &theSpec, SharedContext theContext)
@@ -139,7 +140,8 @@ struct Positions {
       : shift(pieceOf(tensor, 1).offset - pieceOf(table, 0).offset),
         held(table.shape[0]) {}
 
-  /// Returns the local table row of position `s`, or -1 if this rank lacks it.
+  /// Returns the local table row of position `s`, or -1 if this rank does not
+  /// hold the row.
   std::int64_t row(std::int64_t s) const {
     return s + shift >= 0 && s + shift < held ? s + shift : -1;
   }

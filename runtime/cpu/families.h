@@ -1,8 +1,8 @@
 //===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 //
 // Each factory makes a kernel for a spec that checkSpec has accepted, or
-// returns null. After null, the backend uses the reference kernel; for a fused
-// pair, it runs two kernels.
+// returns null. If a factory returns null, the backend uses the reference
+// kernel, or two separate kernels for a fused pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
-/// Returns null if the consumer of `then` cannot be fused.
+/// Returns null if the consumer that `then` names cannot be fused.
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
 /// Returns null if the two kernels compute in different precisions.

@@ -7,7 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Returns the maximum of the elements and `largest`; NaN if one is NaN.
+/// Returns the maximum of the elements and `largest`; NaN if any of them is
+/// NaN.
 template <typename R>
 MTPLAN_INLINE R largestAny(const R *from, std::int64_t count, R largest) {
   R top = largest, odd = 0;
@@ -112,7 +113,8 @@ private:
   }
 
   double largest(const Invocation &call, std::int64_t row, R *buffer) const {
-    // A shard that holds only padding returns the neutral element of max.
+    // The result for a shard that holds only padding is the neutral element of
+    // max.
     R top = -std::numeric_limits<R>::infinity();
     forPieces(call, row, buffer,
               [&](const R *from, std::int64_t, std::int64_t count) {
@@ -176,7 +178,8 @@ private:
   const std::int64_t width, offset, real, rows;
 };
 
-/// One thread sums the loss: one number per token is too little work for more.
+/// A single thread sums the loss, because one number per token is too little
+/// work for several threads.
 class TokenLoss : public Kernel {
 public:
   explicit TokenLoss(KernelSpec theSpec) : spec(std::move(theSpec)) {}

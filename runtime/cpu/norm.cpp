@@ -50,9 +50,9 @@ template <typename R> MTPLAN_INLINE void normaliseAny(const NormRow<R> &row) {
 MTPLAN_CLONES void normalise(const NormRow<float> &row) { normaliseAny(row); }
 MTPLAN_CLONES void normalise(const NormRow<double> &row) { normaliseAny(row); }
 
-/// Computes dx = scale * (d - mean(d) - n * mean(d * n)) with the normalized
-/// row n and d = above * gamma; an RMS norm omits mean(d). Adds the row's terms
-/// to the gradients of gamma and beta.
+/// Computes dx = scale * (d - mean(d) - n * mean(d * n)), where n is the
+/// normalized row and d = above * gamma. An RMS norm omits mean(d). Adds the
+/// row's terms to the gradients of gamma and beta.
 template <typename R>
 MTPLAN_INLINE void normaliseGradAny(const NormRow<R> &row) {
   R mean, scale;

@@ -33,7 +33,8 @@ namespace mtplan::runtime::cpu {
 
 /// Most kernels process this many elements at a time, which fit the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// A task has this many elements; a smaller task costs more than it saves.
+/// A task has this many elements, because a smaller task costs more than it
+/// saves.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -89,8 +90,8 @@ void narrow(ElementType type, void *data, std::int64_t first,
 // One source for several vector widths
 //
 // MTPLAN_CLONES compiles a function for plain x86-64, AVX2 and AVX-512, and
-// selects a version at run time. Only loops over plain arrays use it; they call
-// only inlined functions.
+// selects a version at run time. Only functions that loop over plain arrays and
+// call only inlined functions use the macro.
 //===----------------------------------------------------------------------===//
 
 MTPLAN_INLINE double expOf(double x) { return std::exp(x); }

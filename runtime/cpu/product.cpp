@@ -1,14 +1,15 @@
 //===- product.cpp - Einsums by oneDNN ------------------------------------===//
 //
-// The shape of the result alone determines its division into tiles, and one
-// thread computes a tile. If several samples or several tiles of rows use the
-// same columns of the weight, these columns are packed into oneDNN's layout
-// once per run, one panel of columns at a time. If samples are summed, a tile
-// computes one product per sample and adds the products in order. If operand a
-// is also column-major, a task transposes the rows of a tile once for several
-// adjacent tiles. oneDNN's fastest kernels write only dense matrices. Therefore
-// a tile is computed in dense memory and then copied into the result or added
-// to it. A result that is one dense column of tiles may be written in place.
+// The shape of the product alone determines how its result is divided into
+// tiles, and one thread computes a tile. If several samples or several tiles of
+// rows use the same columns of the weight, these columns are packed into
+// oneDNN's layout once per run, one panel of columns at a time. If samples are
+// summed, a tile computes one product per sample and adds the products in
+// order. If operand a is also column-major, a task transposes the rows of a
+// tile once for several adjacent tiles. oneDNN's fastest kernels write only
+// dense matrices. Therefore a tile is computed in dense memory and then copied
+// into the result or added to it. Products may write directly into a result
+// that is one dense column of tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -118,8 +119,8 @@ public:
   }
 
 private:
-  /// Determines the distinct weights, which weight each iteration of the loops
-  /// uses, and whether weights are packed.
+  /// Determines the distinct weights, the weight that each iteration of the
+  /// loops uses, and whether weights are packed.
   void orderWeights() {
     for (const Place &place : outer)
       for (const Place &term : summed) {
@@ -141,8 +142,8 @@ private:
     packs &= fits;
   }
 
-  /// Prepares up to four shapes, because the last row and column may be
-  /// smaller.
+  /// Prepares up to four shapes, because the last row and the last column of
+  /// tiles may be smaller.
   void makeTiles() {
     for (int kind = 0; kind < 4; ++kind) {
       const std::int64_t m = rows.size(kind & 1 ? rows.tiles - 1 : 0);
@@ -190,8 +191,8 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, enough tasks for all of them save more time than fewer
-    // transpositions.
+    // With many threads, keeping all of them busy saves more time than sharing
+    // a transposition.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /
@@ -208,7 +209,7 @@ private:
                          static_cast<std::size_t>(together + 1) * tileBytes);
   }
 
-  /// Converts `count` elements to floats at `memory`, which is advanced.
+  /// Converts `count` elements to floats at `memory`, and advances `memory`.
   /// Returns `data` itself if `count` is 0.
   const void *widened(ElementType type, const void *data, std::int64_t count,
                       std::byte *&memory) const {
@@ -340,8 +341,8 @@ private:
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 without
-  /// a conversion. biasSize counts the elements of the bias.
+  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 if these
+  /// are not converted. biasSize counts the elements of the bias.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< products write into the result itself
   bool packs = false;

@@ -29,8 +29,8 @@ public:
         width(columns), count(results),
         chunksOfSample((rows + kRows - 1) / kRows) {}
 
-  /// Return how many elements of R Context::reserve needs, shared and per
-  /// thread.
+  /// Return how many elements of R to request from Context::reserve, shared and
+  /// per thread.
   std::int64_t sharedRoom() const {
     return samples * chunksOfSample * count * width;
   }

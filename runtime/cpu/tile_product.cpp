@@ -14,8 +14,8 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// Defines an unaligned vector of 64 bytes. The compiler splits it into
-/// registers of the target.
+/// Defines an unaligned vector of 64 bytes. The compiler splits the vector into
+/// the target's registers.
 template <typename R> struct Lanes;
 template <> struct Lanes<float> {
   using Type [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;

@@ -119,7 +119,7 @@ private:
   const DeviceList<Updated> list;
 };
 
-/// Reads the type of the operand, because the result is always f64.
+/// Decides by the type of the operand, because the result is always f64.
 bool squaresDouble(const KernelSpec &spec) {
   return spec.inputs[0].type == ElementType::f64;
 }

@@ -8,7 +8,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the shapes, dropout and bias table of an attention or its gradient.
+/// Holds the shapes, the dropout and the bias table of attention or its
+/// gradient.
 class AttentionKernel : public DeviceKernel {
 public:
   /// \param tableAt  the operand index of the bias table, if there is one

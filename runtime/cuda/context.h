@@ -54,8 +54,8 @@ public:
   }
 
   bool registersMemory = registrationIsWanted();
-  /// Says whether grouped collectives are one NCCL launch. The setting must be
-  /// equal on all ranks, because NCCL divides the work of grouped calls
+  /// Says whether grouped collectives run as one NCCL launch. The setting must
+  /// be equal on all ranks, because NCCL divides the work of grouped calls
   /// differently from that of single calls.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
   /// Limits the bytes of transposed data of a launch of grouped collectives.

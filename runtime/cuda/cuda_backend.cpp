@@ -117,7 +117,7 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
-  /// Makes a SumsAfter, or returns null if this is not possible.
+  /// Makes a SumsAfter, or returns null if the kernels do not permit one.
   MadeKernel makeSumsAfter(const KernelSpec &spec, const EvenRuns &runs) {
     const auto [product, sum] = halvesOf(spec);
     const auto half = static_cast<std::ptrdiff_t>(pairingOf(spec).firstOutputs);
@@ -129,7 +129,8 @@ private:
                          context);
     MadeKernel sums = prepare(sum);
     // If `sum` has a fused consumer, a sequential kernel would write the sum
-    // before the consumer reads it. prepareEven() must not write this value.
+    // before the consumer reads it. A kernel of prepareEven() must not write
+    // this value.
     if (!products || sums->isSequential())
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),
@@ -148,8 +149,8 @@ private:
 
 /// Requests 32 instead of 8 hardware connections, before CUDA is initialized.
 /// Streams that share a connection block each other, and a send may wait long
-/// for its receiver. Sends and NCCL use further streams besides those of the
-/// plan.
+/// for its receiver. Besides the plan's streams, sends and NCCL use streams of
+/// their own.
 static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
@@ -157,8 +158,8 @@ static void askForConnections() {
 void prepareCuda(int ranks) {
   askForConnections();
   // By default CUDA loads a kernel at its first launch and then waits until the
-  // device is idle. This may deadlock with another rank that waits for this
-  // rank.
+  // device is idle. This wait may deadlock with another rank that waits for
+  // this rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }

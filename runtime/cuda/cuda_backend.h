@@ -12,7 +12,7 @@
 
 namespace mtplan::runtime {
 
-/// Returns the number of visible devices; without a driver, 0.
+/// Returns the number of visible devices, or 0 if there is no driver.
 int cudaDevices();
 
 /// Returns why there are no devices, as the end of a sentence. The text is
@@ -20,8 +20,8 @@ int cudaDevices();
 std::string whyNoCudaDevice();
 
 /// Sets environment variables that CUDA reads at its initialization, unless
-/// they are set. Callers must call this before MPI_Init, which may initialize
-/// CUDA.
+/// they are already set. Callers must call this before MPI_Init, which may
+/// initialize CUDA.
 /// \param ranks  the number of ranks of the run; if there are several, CUDA
 /// loads all kernels, including those of libraries, at its initialization
 void prepareCuda(int ranks);

@@ -61,8 +61,8 @@ public:
     queueDownload(to, from, bytes);
     context->stream().synchronise();
   }
-  // A new thread would use the first device, where CUDA would create a context
-  // that takes half a GiB of another rank's memory.
+  // Sets the device, because a new thread would use the first device, where
+  // CUDA would create a context that takes half a GiB of another rank's memory.
   void fetch(void *to, const void *from, std::size_t bytes) override {
     MTPLAN_CUDA(cudaSetDevice(device));
     MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
@@ -152,7 +152,7 @@ public:
   Graph(cudaGraph_t graph, SharedContext theContext)
       : context(std::move(theContext)) {
     MTPLAN_CUDA(cudaGraphInstantiate(&handle, graph, 0));
-    // Otherwise the first launch would upload the graph.
+    // Without this call, the first launch would upload the graph.
     MTPLAN_CUDA(cudaGraphUpload(handle, context->stream(0).get()));
   }
   ~Graph() override {

@@ -22,9 +22,9 @@ std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
   return static_cast<std::size_t>(view.elements() * bytesOf(type));
 }
 
-/// Adapts the calls to cuBLASLt. If cuBLASLt does not support the bias, the
-/// product is stored in f32 or f64, and its conversion to the result adds the
-/// bias.
+/// Adapts the calls to what cuBLASLt supports. If it does not support the bias,
+/// the product is stored in f32 or f64, and the conversion to the result adds
+/// the bias.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -174,8 +174,8 @@ public:
     auto *scratch = context->shared<std::byte>();
     void *const gradient =
         sumsOperand(whole) ? call.outputs[whole.biasGradient] : nullptr;
-    // cuBLASLt overwrites the bias gradient, so a term to accumulate is stored
-    // in scratch memory first.
+    // cuBLASLt overwrites the bias gradient, so a term that has to be
+    // accumulated is first stored in scratch memory.
     const void *vector = addGradient && !stores ? scratch : gradient;
     (stores ? first : product)
         .run(context->stream().get(),

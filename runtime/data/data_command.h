@@ -19,9 +19,9 @@ namespace mtplan::runtime {
 
 struct ConvertOptions {
   TokenFormat to = TokenFormat::megatron;
-  /// Bounds the tokens, exclusively; none means the largest token + 1.
-  /// Megatron-LM's files have uint16 for bounds below 65 500, otherwise int32.
-  /// llm.c's files have uint16 for bounds up to 65 536.
+  /// Is the exclusive bound of the tokens; none means the largest token + 1.
+  /// Megatron-LM's files store uint16 for bounds below 65 500, otherwise int32.
+  /// llm.c's files store uint16 for bounds up to 65 536.
   std::optional<std::int64_t> vocabulary;
   /// Ends every document, as its last token. If this is not set, the source's
   /// documents are kept, or all tokens are one document if the source has none.
@@ -33,8 +33,8 @@ struct Converted {
   TokenKind kind = TokenKind::uint16;
 };
 
-/// Writes `to`, or for Megatron `to`.bin and then `to`.idx, with the bytes that
-/// Megatron-LM and llm.c write. Only Megatron's format keeps documents. With an
+/// Writes `to`, or for Megatron `to`.bin and then `to`.idx, with the same bytes
+/// as Megatron-LM and llm.c. Only Megatron's format keeps documents. With an
 /// end token, each document is one sequence that ends with the token; tokens
 /// after the last end token are one more document. Without an end token, a
 /// source in Megatron's format keeps its sequences, and any other source
@@ -43,7 +43,8 @@ struct Converted {
 Converted convertTokens(const TokenFile &from, const std::string &to,
                         const ConvertOptions &options);
 
-/// Returns format, sizes and checksums, and the samples for a sequence length.
+/// Returns format, sizes and checksums, and the number of samples if a sequence
+/// length is given.
 std::string dataInfo(const std::string &path, std::optional<TokenFormat> format,
                      std::optional<std::int64_t> sequence);
 

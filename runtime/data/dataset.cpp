@@ -40,8 +40,9 @@ void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
   random.shuffle(std::span(out).subspan(begin));
 }
 
-/// Returns the starts of all samples, and the end. Sample k starts at token k *
-/// `sequence` of the concatenated documents.
+/// Returns the starts of all samples, and the start of the sample that would
+/// follow. Sample k starts at token k * `sequence` of the concatenated
+/// documents.
 std::vector<SampleStart>
 cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
            std::int64_t samples,

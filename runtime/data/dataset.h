@@ -39,12 +39,13 @@ struct DataOptions {
   std::string path;
   std::optional<TokenFormat> format; ///< none: detected
   std::int64_t sequence = 1;         ///< s, >= 1
-  /// Every token must be below this size of the model's vocabulary.
+  /// Holds the size of the model's vocabulary, which exceeds every token.
   std::int64_t vocabulary = std::int64_t{1} << 31;
   std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
   DataPart part = DataPart::train;
   /// Holds the relative sizes of train, validation and test. Megatron's corpora
-  /// are divided by sequences, like Megatron-LM's `--split`, others by tokens.
+  /// are divided by sequences, like Megatron-LM's `--split`; other corpora are
+  /// divided by tokens.
   std::array<double, 3> split = {1, 0, 0};
   /// Counts the samples that a run requests; 0 means one epoch. Only Megatron's
   /// order depends on this number.
@@ -105,14 +106,15 @@ struct SampleStart {
 
 /// Holds the order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
 /// gpt_dataset.py and helpers.cpp) in memory. The corpus's sequences are
-/// repeated for as many epochs as the requested samples need, and shuffled.
-/// They are divided into samples of s + 1 tokens that share one token with
-/// their neighbours; then the samples are shuffled. If less than 80 % of the
-/// last epoch is needed, that epoch is shuffled separately.
+/// repeated for as many epochs as the requested samples need, and shuffled. The
+/// shuffled sequences are divided into samples of s + 1 tokens that share one
+/// token with their neighbours; then the samples are shuffled. If less than
+/// 80 % of the last epoch is needed, that epoch is shuffled separately.
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  /// Holds the starts of the unshuffled samples, and the end.
+  /// Holds the starts of the unshuffled samples and of the one that would
+  /// follow.
   std::vector<SampleStart> starts;
   std::vector<std::uint32_t> shuffle; ///< by sample, its index in `starts`
 };

@@ -74,7 +74,7 @@ private:
   std::int64_t bytes = 0;
 };
 
-/// Returns at most `most` first bytes of a file; "" if it cannot be read.
+/// Returns the first bytes of a file, at most `most`; "" if it cannot be read.
 std::string firstBytes(const std::string &path, std::size_t most);
 
 //===----------------------------------------------------------------------===//
@@ -119,10 +119,11 @@ bool isSameFile(const std::string &one, const std::string &other);
 /// each. Detects outputs that would overwrite an input or another output.
 class NamedFiles {
 public:
-  /// Adds an input, whose path may be "". `by` is its option or argument.
+  /// Adds an input, whose path may be "". `by` is the option or argument that
+  /// names the input.
   void read(const std::string &by, const std::string &file);
-  /// Adds an output. Returns an error if the path is "-" or already used, such
-  /// as "is what --load names; give it another name"; otherwise "".
+  /// Adds an output. Returns "" or, if the path is "-" or already used, an
+  /// error such as "is what --load names; give it another name".
   std::string write(const std::string &by, const std::string &file);
 
 private:

@@ -130,7 +130,8 @@ std::shared_ptr<const StepSamples> Prefetcher::take(std::int64_t step) {
   const auto isKept = [&] {
     return step < firstKept + static_cast<std::int64_t>(kept.size());
   };
-  // Reading ends at the first error, so waiting for a later step rethrows it.
+  // Reading ends at the first error, so a wait for a later step rethrows that
+  // error.
   const auto broken = [&] { return !kept.empty() && kept.back().error; };
   changed.wait(lock, [&] { return stopped || isKept() || broken(); });
   if (!isKept() && broken())

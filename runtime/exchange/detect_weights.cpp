@@ -52,8 +52,9 @@ bool isLlmc(const std::string &start) {
              0;
 }
 
-// Rejects known other formats. If the first 8 bytes of such a file are read as
-// the header length of a safetensors file, they exceed kMostHeaderBytes.
+// Rejects files of other known formats. If the first 8 bytes of such a file are
+// read as the header length of a safetensors file, they exceed
+// kMostHeaderBytes.
 void refuseForeign(const std::string &path, const std::string &start) {
   std::uint64_t length = 0;
   if (start.size() < sizeof(length))

@@ -175,7 +175,8 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
 }
 
 // Lays out imported weights in new files. Keeps the original config.json,
-// unless a family is requested, for which that file may be invalid.
+// unless a family is requested, because that file may be invalid for this
+// family.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);

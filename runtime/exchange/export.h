@@ -15,8 +15,8 @@ namespace mtplan::runtime {
 inline constexpr std::int64_t kShardBytes = 5'000'000'000;
 
 /// Holds the options of an export. The export reproduces the structure of the
-/// original files. It writes files of a new structure if there are no original
-/// files, or if `family` or `shardBytes` is given without `like`.
+/// original files. Files of a new structure are written if there are no
+/// original files, or if `family` or `shardBytes` is given without `like`.
 struct ExportOptions {
   /// Sets the type of all parameters. By default, parameters keep the types of
   /// the original files or, in files of a new structure, of the source.
@@ -47,8 +47,8 @@ struct Exported {
 /// several files, and with config.json if it is known. Without options, an
 /// export of unchanged weights reproduces the original files exactly. The
 /// folder is written under another name and renamed when complete. An existing
-/// folder must be empty. Needs memory for one tensor of the file and one
-/// parameter.
+/// folder must be empty. The export needs memory for one tensor of the file and
+/// one parameter.
 /// \throws WeightError if the model does not fit into such files or a parameter
 /// is missing; CheckpointError
 Exported exportHuggingFace(const WeightSource &source,

@@ -105,7 +105,8 @@ Imported importWeights(const WeightSource &source, const std::string &folder) {
       writeOrigin(source, partial, manifest);
     for (const ManifestFile &file : manifest.files)
       imported.bytes += file.bytes;
-    // The folder holds no older checkpoints, which publish() would remove.
+    // publish() removes no checkpoints here, because the folder holds no older
+    // ones.
     (void)publish(folder, manifest, 2);
   } catch (...) {
     removeFolder(partial);

@@ -17,7 +17,8 @@ struct Imported {
 /// Writes the parameters, in their own types, as a checkpoint of step 0 in
 /// `folder`. A run with any layout starts from this checkpoint (`--checkpoint`,
 /// `--load` or `--weights`). The checkpoint also describes the original files,
-/// if there are any. Moments are not imported. Needs memory for one tensor.
+/// if there are any. Moments are not imported. The import needs memory for one
+/// tensor.
 /// \throws WeightError if the folder has weights already
 /// \throws CheckpointError if the checkpoint cannot be written
 Imported importWeights(const WeightSource &source, const std::string &folder);

@@ -74,8 +74,9 @@ void walk(const Matrix &matrix, Visit visit) {
     }
 }
 
-// Copies the parameter out of the tensor if `Take`, else into it. The element
-// size is a template argument, so that copying an element is one instruction.
+// Copies the parameter out of the tensor if `Take`, else into the tensor. The
+// element size is a template argument, so that copying an element is one
+// instruction.
 template <std::int64_t Bytes, bool Take>
 void copy(const Matrix &matrix, const std::byte *from, std::byte *to) {
   walk<Take>(
@@ -121,7 +122,7 @@ template <typename To, typename Wide> To rounded(Wide value) {
     return toF16(narrow(value));
 }
 
-// Has one branch-free loop for each pair of types.
+// Each pair of types has its own branch-free loop.
 template <typename From, typename To>
 void convertAll(const std::byte *source, std::byte *target,
                 std::int64_t elements) {

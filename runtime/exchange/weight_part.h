@@ -1,6 +1,6 @@
 //===- weight_part.h - Parameters within tensors of files -------*- C++ -*-===//
 //
-// A WeightRule describes a tensor of a file that contains one or several
+// A WeightRule describes a tensor of a file. The tensor contains one or several
 // parameters, concatenated and possibly transposed.
 //
 //===----------------------------------------------------------------------===//

@@ -48,7 +48,7 @@ public:
   }
 
 protected:
-  /// Adds the parameters of a rule's tensor. They divide the tensor equally.
+  /// Adds the parameters of a rule's tensor, which divide the tensor equally.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {

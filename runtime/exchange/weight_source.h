@@ -70,7 +70,7 @@ protected:
 std::unique_ptr<WeightSource> openWeights(const std::string &path);
 
 /// Describes a tensor that differs between two sources. The numbers are
-/// computed in double precision, and only for tensors of equal shape.
+/// computed in double precision, and only if both shapes are equal.
 struct WeightDifference {
   std::string name;
   std::optional<SourceTensor> first, second; ///< none: the source lacks it
@@ -83,7 +83,7 @@ struct WeightDifference {
 struct WeightComparison {
   std::int64_t tensors = 0;                  ///< tensors that both sources have
   std::vector<WeightDifference> differences; ///< sorted by name
-  /// Says that only one source has moments, which are then not compared.
+  /// Says whether only one source has moments. If so, moments are not compared.
   bool withoutMoments = false;
 };
 

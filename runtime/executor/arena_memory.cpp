@@ -55,7 +55,8 @@ std::byte *ArenaMemory::startOf(int arena) const {
 }
 
 /// Returns whether the group's collectives stay within the stage: every
-/// communicator with ranks of the stage has several ranks, all of the stage.
+/// communicator with a rank of the stage has several ranks, and all of them are
+/// ranks of the stage.
 static bool isWithin(const Stage &stage, const Group &group) {
   const auto isOurs = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

@@ -69,8 +69,8 @@ public:
 };
 
 /// Runs an update in a batch. The first task of the batch runs all updates of
-/// the batch. A run covers its own layer, or the first layer's run covers all
-/// layers.
+/// the batch. Either each run covers its own layer, or the first layer's run
+/// covers all layers.
 class BatchedUpdate : public Task {
 public:
   using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer

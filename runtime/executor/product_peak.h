@@ -17,9 +17,9 @@ SecondsNow steadyNow();
 /// Measures a rank's peak flop/s while all other ranks measure theirs. All
 /// ranks must call this together. The measurement runs square products of the
 /// plan's most frequent product type. On CPU cores, the products have size 512,
-/// and the measurement takes some 10 ms. On a device, the size doubles from 512
-/// on until one product takes a millisecond, the size is 8192, or memory is
-/// insufficient. The measurement then takes some 0.2 s.
+/// and the measurement takes about 10 ms. On a device, the size doubles from
+/// 512 on until one product takes a millisecond, the size is 8192, or memory is
+/// insufficient. The measurement then takes about 0.2 s.
 double productPeak(const Plan &plan, World &world, Backend &backend,
                    const SecondsNow &now = steadyNow());
 

@@ -16,12 +16,14 @@ public:
 
   /// Returns the index of the rank's stage in Plan::stages.
   int stage() const { return stageNumber; }
-  /// Returns the rank's coordinate on an axis, an index into Plan::mesh.
+  /// Returns the rank's coordinate on an axis; `axis` is an index into
+  /// Plan::mesh.
   int coordinateOn(int axis) const {
     return places[static_cast<std::size_t>(axis)];
   }
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
-  /// Returns the rank of `stage` whose index in Stage::ranks is this rank's.
+  /// Returns the rank of `stage` with the same index in Stage::ranks as this
+  /// rank.
   int rankOfStage(const Plan &plan, int stage) const;
   /// Returns the rank's shard of the tensor, with its offset in the global
   /// tensor.

@@ -306,8 +306,9 @@ void RankExecutor::decideThere() {
 
 // All-gathers the sums of squared gradients and the reports in one call, and
 // returns the global sum of squares. All ranks of a stage have the same
-// reports, so only its first rank contributes them. Dividing the reports by the
-// loss scale is exact if the scale is a power of two, as usual.
+// reports, so only the stage's first rank contributes reports. Dividing the
+// reports by the loss scale is exact if the scale is a power of two, which is
+// usual.
 double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                            double scale) {
   std::vector<double> mine{norm.sum, norm.lost};

@@ -62,8 +62,8 @@ public:
 
   const RankCoordinates &place() const { return where; }
   const Stage &stage() const { return own; }
-  /// Calls `see` with a tensor's contents, for layer `copy` and micro-batch 0,
-  /// as of the last settle(). May be called from any thread.
+  /// Calls `see` with a tensor's contents at the last settle(), for layer
+  /// `copy` and micro-batch 0. May be called from any thread.
   void read(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
   /// Calls `fill` to change a tensor's contents. Must not run during a step.
@@ -120,7 +120,7 @@ private:
   /// Device kernels read the step's numbers in `numbers`. At the start of a
   /// step, stepNumbers is uploaded to `numbers`. If the update follows the
   /// host's decision, updateNumbers is uploaded to `numbers` before the update.
-  /// Host kernels read updateNumbers itself.
+  /// Host kernels read updateNumbers directly.
   Allocation numbers, stepNumbers, updateNumbers;
   /// `squareSums` is the rank's sum of squared gradients (a LongSum), and
   /// `normOfOwn` is its host copy.

@@ -19,13 +19,14 @@ public:
   /// \throws std::runtime_error for instructions that the backend lacks
   explicit RankPrograms(const TaskContext &context);
 
-  /// Stages the training data of a step for the runs that follow.
+  /// Prepares the training data of a step for the runs that follow.
   void feed(const StepInput &input);
   /// Queues the runs of a schedule entry.
   /// \param reportsAlone  true: queues only what an evaluation needs
   void run(const ScheduleEntry &entry, const StepInput &input,
            bool reportsAlone, StepTimes &times);
-  /// Lets stream 0 wait for overlapped collectives, at the end of the schedule.
+  /// Makes stream 0 wait for overlapped collectives, at the end of the
+  /// schedule.
   void endOverlap();
 
   bool hasHost(int program) const;
@@ -45,7 +46,8 @@ private:
   const TaskContext all;
   std::vector<Tasks> programs;
   std::vector<StreamOrder> orders; ///< by program
-  /// Says, by program and instruction, what an evaluation runs.
+  /// Says, by program and instruction, whether an evaluation runs the
+  /// instruction.
   std::vector<std::vector<bool>> reporting;
 };
 

@@ -45,7 +45,8 @@ public:
   double count() override;
 
 private:
-  /// Returns the index, in the input's random stream, of a micro-batch's start.
+  /// Returns the index of a micro-batch's first element in the input's random
+  /// stream.
   std::int64_t indexOf(int microBatch, std::int64_t elements) const {
     return first * elements / samples + microBatch * elements;
   }

@@ -4,8 +4,8 @@
 // the device that runs them. The device's streams are serialized, so that
 // nothing overlaps. The host need not wait for each part: a part that is queued
 // early begins when the previous one ends. If the host falls behind, a part's
-// time includes the host's time to queue it. This happens if kernels are
-// shorter than their launch.
+// time includes the host's time to queue it. The host falls behind if kernels
+// are shorter than their launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ struct InstructionRun {
 
 class StepTimes {
 public:
-  /// The host waits after this many queued parts and frees their marks, because
-  /// each mark is an object of the device's driver.
+  /// After this many queued parts, the host waits for them and frees their
+  /// marks, because each mark is an object of the device's driver.
   static constexpr std::size_t kMost = 8192;
 
   /// \param theQueue  must outlive this object

@@ -42,9 +42,10 @@ struct StepInput {
   std::uint64_t seed = 1;
   std::int64_t step = 1; ///< from 1
   UpdateNumbers update;  ///< gradientFactor is ignored if there is a rule
-  /// Multiplies the loss and thereby all gradients. Reports are unscaled.
+  /// Multiplies the loss and thereby all gradients. Reports do not contain the
+  /// scale.
   double lossScale = 1.0;
-  /// Serializes the streams of a device to time each instruction alone. Such a
+  /// Serializes the streams of a device to time each instruction alone. A timed
   /// step has no overlap, and is neither recorded nor replayed. A backend
   /// without a queue times all steps.
   bool isTimed = false;
@@ -52,7 +53,7 @@ struct StepInput {
   /// null.
   std::vector<InstructionRun> *trace = nullptr;
   /// Decides about clipping, loss scale and non-finite norms, identically on
-  /// all ranks. If null, every step updates.
+  /// all ranks. If null, every step updates the parameters.
   UpdateRule *rule = nullptr;
   /// Runs before the update changes parameters and moments; may be empty.
   std::function<void()> beforeUpdate;
@@ -124,7 +125,7 @@ public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
-  /// Stages the host's data for all runs of a step. Must precede the step.
+  /// Prepares the host's data for all runs of a step. Must precede the step.
   virtual void feed(const StepInput & /*input*/) {}
   /// Queues the instruction, or executes it if the backend has no queue.
   virtual void run(const TaskRun &run) = 0;

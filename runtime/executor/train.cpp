@@ -158,8 +158,8 @@ private:
 
   // Returns the number of the step that is timed on a device, or 0 if kernels
   // run when they are called, because then all steps are timed. The timed step
-  // is the third of this run, which usually follows the recorded one, or the
-  // last if there are fewer.
+  // is the third of this run, which usually follows the recorded step, or the
+  // last if the run has fewer steps.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;
@@ -224,7 +224,8 @@ private:
   const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
-  /// `started` counts the steps before this run, `done` all completed ones.
+  /// `started` counts the steps before this run, and `done` counts all
+  /// completed steps.
   std::int64_t started = 0, done = 0;
   std::int64_t updates = 0; ///< completed steps that were not skipped
   /// Holds the instruction times after the first step of this run or, on a

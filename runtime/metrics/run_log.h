@@ -5,8 +5,8 @@
 //
 // Training continues when the disk is full, because a run is worth more than
 // its log. A record that cannot be written completely is removed from the file
-// and lost. Later records are written if they can be. problem() describes the
-// failures, so that the command can warn at the first one and at the end.
+// and lost. Later records are still written if possible. problem() describes
+// the failures, so that the command can warn at the first one and at the end.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_METRICS_RUN_LOG_H

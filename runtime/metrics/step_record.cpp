@@ -203,8 +203,8 @@ constexpr std::array<std::uint32_t, 256> makeTable() {
 }
 constexpr std::array<std::uint32_t, 256> kTable = makeTable();
 
-/// Masks a checksum as TFRecord requires. A CRC over data that contains CRCs
-/// would be unreliable.
+/// Masks a checksum as TFRecord requires. Without masking, a CRC over data that
+/// contains CRCs would be unreliable.
 std::uint32_t masked(std::uint32_t crc) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }

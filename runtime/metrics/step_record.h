@@ -108,7 +108,7 @@ std::string scalarRecord(double wallTime, std::int64_t step,
                          std::string_view tag, float value);
 
 /// Returns a record for each known figure of a step except its tokens and
-/// seconds. Tags are the names of the JSON line.
+/// seconds. The tags are the member names of the JSON line.
 std::string stepRecords(double wallTime, const StepRecord &record);
 
 /// Returns "events.out.tfevents.<seconds>.<host>.<process>".

@@ -44,14 +44,15 @@ bool areAlike(const Instruction &one, const Instruction &other) {
 }
 
 /// Holds a range of bytes that an instruction touches in one run of the
-/// program. `run` numbers the pairs of instruction and run.
+/// program. `run` is the number of the pair of instruction and run.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
 /// Holds the furthest end of all ranges seen so far (`first`), and the furthest
-/// end of the ranges with another Touched::run than `first` (`second`).
+/// end of those ranges whose Touched::run differs from that of `first`
+/// (`second`).
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -308,8 +309,8 @@ private:
   }
 
   /// Returns whether product `late` may start when `early` does. For this,
-  /// `late` must need no instruction that precedes it in the partial order,
-  /// unless the instruction also precedes `early`.
+  /// `late` must not need an instruction that precedes `late` but not `early`
+  /// in the partial order.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)
       if (order.follows(late, i) && !(i < early && order.follows(early, i)) &&

@@ -124,7 +124,7 @@ private:
       stepWide[b] = placement.keeps(static_cast<int>(b)) ||
                     stage.arenas[indexed(stage.buffers[b].arena)].memoryClass ==
                         MemoryClass::gradients;
-    // An accumulated sum belongs to all micro-batches.
+    // All micro-batches share an accumulated sum.
     for (const Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
         for (std::size_t t = 0; t < one.outputs.size(); ++t)
@@ -265,8 +265,8 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Checks that a sum holds nothing before the run that overwrites the sum, and
-  // holds the sum of earlier runs before every other run.
+  // Checks that a sum holds no value before the run that overwrites it, and
+  // holds the terms of earlier runs before every other run.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);

@@ -280,7 +280,8 @@ private:
 
   const Plan &plan;
   Faults &faults;
-  // Lists, by group and stage, the other stages that share a communicator.
+  // Lists, by group and stage, the other stages with which the stage shares a
+  // communicator of the group.
   std::vector<std::vector<std::vector<int>>> partners;
   std::vector<std::vector<Event>> events; ///< by stage, in order
   std::vector<std::size_t> next;          ///< by stage: its next event

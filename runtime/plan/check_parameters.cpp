@@ -119,8 +119,8 @@ private:
     });
   }
 
-  // Returns whether a rank's shard under the split `fine` is part of its shard
-  // under `coarse`. In that case the weight can be its own master.
+  // Returns whether a rank's shard under the split `fine` is part of the rank's
+  // shard under `coarse`. In that case the weight can be its own master.
   static bool isWithin(const std::vector<std::vector<int>> &fine,
                        const std::vector<std::vector<int>> &coarse) {
     for (std::size_t d = 0; d < coarse.size(); ++d)

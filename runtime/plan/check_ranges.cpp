@@ -32,7 +32,8 @@ public:
     return false;
   }
 
-  // Checks an index into `size` elements, which the message calls `of`.
+  // Checks an index into `size` elements. `of` is the name of the elements in
+  // the message.
   bool index(std::string_view member, std::int64_t value, std::size_t size,
              const char *of) {
     if (value >= 0 && value < static_cast<std::int64_t>(size))

@@ -28,8 +28,8 @@ inline constexpr const char *kBiasGradient = "bias_gradient";
 // The first term of an accumulation
 //
 // An `accumulate` is a kernel of its own, or the fused consumer (`then`) of
-// another kernel. In the run that these settings name, it overwrites its sum.
-// In all other runs, it adds to the sum.
+// another kernel. In the run that these settings name, the kernel overwrites
+// its sum. In all other runs, it adds to the sum.
 //===----------------------------------------------------------------------===//
 
 /// This setting is the micro-batch of the run that overwrites the sum.
@@ -72,7 +72,7 @@ inline bool accumulates(const Instruction &instruction) {
   return false;
 }
 
-/// Returns the run that the settings name. Unnamed members are kNone.
+/// Returns the run that the settings name. Members without a setting are kNone.
 inline FirstTerm firstTermOf(const std::vector<Setting> &settings) {
   FirstTerm first;
   for (const Setting &one : settings)

@@ -50,8 +50,8 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
-    // Gradients are not kept over steps. A scattered gradient that waits for
-    // the norm may reuse the bytes of activations or of another gradient.
+    // Gradients are not kept over steps. A reduce-scattered gradient that waits
+    // for the norm may reuse the bytes of activations or of another gradient.
     for (const Tensor *tensor :
          {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
       kept[indexed(tensor->buffer)] = true;

@@ -18,8 +18,8 @@ namespace mtplan::runtime {
 
 class Placement {
 public:
-  /// Reports to `list` the buffers that exceed their arena, overlap themselves,
-  /// or overlap memory that is kept over steps, and arenas of equal class.
+  /// Reports to `list` arenas of equal class, and buffers that exceed their
+  /// arena, overlap themselves, or overlap memory that is kept over steps.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
   /// Returns whether all pieces are analysed. If there are too many pieces,

@@ -2,8 +2,9 @@
 //
 // The plan is the interface between the compiler and the runtime, which do not
 // include each other. codegen/ fills a Plan, and the executor runs the plan. A
-// commit that changes this file increments kPlanVersion and adapts
-// plan_read_json.cpp, plan_write_json.cpp, codegen/ and runtime/executor/.
+// commit that changes the structs of this file increments kPlanVersion and
+// adapts plan_read_json.cpp, plan_write_json.cpp, codegen/ and
+// runtime/executor/.
 //
 // All ranks of a pipeline stage run the same programs on local shapes. Ranks
 // differ only in their coordinates on the mesh. Each `int` that refers to
@@ -114,7 +115,7 @@ struct Setting {
 /// that axis in Plan::mesh. If all operands are in the arena of class host, the
 /// kernel runs on the host, within Stage::apply. Otherwise the kernel runs on
 /// the device, and no operand is on the host. The exception is "copy", which
-/// may move a tensor between the two.
+/// may move a tensor between host and device.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -179,12 +180,12 @@ struct Instruction {
 
 /// Lists instructions of one stream that run as one launch if the backend or
 /// the communicator supports that launch. No instruction writes bytes that
-/// another instruction of the batch reads or writes. All instructions are of
-/// one of these kinds:
+/// another instruction of the batch reads or writes. All instructions of a
+/// batch are of the same kind, which is one of these:
 ///   - Products are einsums of `schedule` that differ only in their tensors.
 ///     They share one of their first two operands. The other tensors of
 ///     consecutive einsums are a constant number of bytes apart, the same in
-/// every run. All einsums may start when the first may start.
+///     every run. All einsums may start when the first may start.
 ///   - Collectives belong to one group, within the stage. They are consecutive,
 ///     and only the first waits.
 ///   - Kernels have one name and are in a program of `apply` that one schedule
@@ -192,15 +193,15 @@ struct Instruction {
 struct Batch {
   std::vector<int> instructions; ///< indices in the program, ascending
   /// Says whether one launch covers all layers that the schedule entry runs. If
-  /// so, the batch must be the whole program. It may be a single instruction if
-  /// there are several layers.
+  /// so, the batch must be the whole program. The batch may be a single
+  /// instruction if there are several layers.
   bool ofAllCopies = false;
 };
 
 /// Holds the instructions of one direction of a segment ("h.forward",
-/// "h.backward"), of its last run ("h.last.forward"), of the weights that a
-/// forward or backward pass reads first ("embed.weights.forward"), or of a part
-/// of the update.
+/// "h.backward"), of the segment's last run ("h.last.forward"), of the weights
+/// that a forward or backward pass reads first ("embed.weights.forward"), or of
+/// a part of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
@@ -229,8 +230,8 @@ struct Parameter {
   int copies = 1;
   Tensor value;    ///< the stored weight, in the type that kernels read
   Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
-  /// Holds the master weight, sharded like the gradient. There is none if the
-  /// value is its own master.
+  /// Holds the master weight, sharded like the gradient. There is no master if
+  /// the value is its own master.
   std::optional<Tensor> master;
   Tensor firstMoment, secondMoment; ///< on the host if offloaded
   /// Lists the axes of Plan::mesh over which the gradient is replicated. The

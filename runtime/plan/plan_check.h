@@ -51,7 +51,8 @@ namespace mtplan::runtime {
 /// misplaced, nothing else is checked.
 ///
 /// Takes time linear in the number of instructions that a step runs, over all
-/// stages. The number of ranks matters only for the lists of ranks.
+/// stages. The number of ranks affects only the time to check the lists of
+/// ranks.
 std::vector<std::string> checkPlan(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -53,13 +53,15 @@ std::int64_t endOf(const Buffer &buffer);
 /// gaps. Takes O(n log n) time in the entries and slots of all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
-/// Returns whether each communicator has only ranks of the stage or none.
+/// Returns whether each communicator has either only ranks of the stage or none
+/// of these ranks.
 /// \param stage  must list its ranks in ascending order
 bool isWithin(const Group &group, const Stage &stage);
 
-/// Names the side that executes an instruction: the side that has the operands.
-/// Arenas of class `host` are in host memory, all others in device memory. Only
-/// a copy has operands on both sides. On CPU ranks both sides are the same.
+/// Names the side, host or device, that executes an instruction: the side with
+/// the operands in its memory. Arenas of class `host` are in host memory, all
+/// others in device memory. Only a copy has operands on both sides. On CPU
+/// ranks both sides are the same.
 enum class Side : std::uint8_t {
   device,
   host,

@@ -51,7 +51,7 @@ Collective readCollective(const JsonMembers &members) {
   call.kind = static_cast<CollectiveKind>(
       members.need("collective").oneOf(kCollectiveKinds));
   call.group = members.index("group");
-  // Rejects a member that this kind of collective does not read.
+  // Rejects the member if this kind of collective does not read it.
   auto reads = [&](std::string_view name, bool does) {
     if (std::optional<JsonNode> member = members.find(name); member && !does)
       member->fail("is not read by " + std::string(wordOf(call.kind)) +

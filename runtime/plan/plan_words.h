@@ -43,16 +43,16 @@ constexpr std::string_view wordOf(Reduction reduction) {
   return kReductions[static_cast<std::size_t>(reduction)];
 }
 
-/// Returns whether such a collective uses Collective::reduction.
+/// Returns whether a collective of this kind uses Collective::reduction.
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allReduce ||
          kind == CollectiveKind::reduceScatter;
 }
-/// Returns whether such a collective uses Collective::gathered.
+/// Returns whether a collective of this kind uses Collective::gathered.
 constexpr bool gathers(CollectiveKind kind) {
   return kind == CollectiveKind::allGather || kind == CollectiveKind::allToAll;
 }
-/// Returns whether such a collective uses Collective::scattered.
+/// Returns whether a collective of this kind uses Collective::scattered.
 constexpr bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduceScatter ||
          kind == CollectiveKind::allToAll;

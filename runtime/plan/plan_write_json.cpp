@@ -24,8 +24,8 @@ using nlohmann::json;
 
 namespace {
 
-// Is thrown for a value that JSON cannot hold. Each caller on the way prepends
-// its part of the JSON pointer.
+// Is thrown for a value that JSON cannot hold. Each caller through which the
+// exception passes prepends its part of the JSON pointer.
 struct Fault {
   std::string pointer;
   std::string what;

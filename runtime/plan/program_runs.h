@@ -18,8 +18,8 @@ struct ProgramRun {
   }
 };
 
-/// Returns the runs of a program in a step, ascending. If several runs use the
-/// same bytes, returns only one of them.
+/// Returns the runs of a program in a step, ascending, but only one of several
+/// runs that use the same bytes.
 /// \param stage  must have passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 

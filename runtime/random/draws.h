@@ -1,16 +1,16 @@
 //===- draws.h - Random draws of a step -------------------------*- C++ -*-===//
 //
 // This file defines all random numbers of a step, for the interpreter and for
-// every backend. A stream is identified by a purpose, a label and, if they
-// matter, the layer, the step and the micro-batch. An element of a stream is
-// drawn as
+// every backend. A stream is identified by a purpose, a label and, if the
+// values depend on them, the layer, the step and the micro-batch. An element of
+// a stream is drawn as
 //
 //   philox4x32(counter = {index low, index high, stream low, stream high},
 //              key = {seed low, seed high})
 //
 // where `stream` is a 64-bit hash (streamOf) and `index` is the element's
-// row-major index in the global tensor. For masks, `index` is that of the draw.
-// Draws therefore do not depend on the layout.
+// row-major index in the global tensor. For masks, `index` is the index of the
+// draw. Draws therefore do not depend on the layout.
 //
 //   parameters   normal, residual: 0.3 N(0, 1); zeros: 0.1 N(0, 1);
 //                ones: 1 + 0.1 N(0, 1)
@@ -25,10 +25,10 @@
 // Parameters and data use ten rounds and one draw per element. Masks are most
 // of a step's draws. They use seven rounds, like those of FlashAttention, and
 // one draw for eight elements. Element i of a draw uses 15 bits of word i / 2:
-// bits of the low half if i is even, and of the high half otherwise. A half
-// word without its sign bit compares the same as a 15-bit integer and as a
-// 16-bit float, so that devices compare two at once. A mask therefore rounds
-// its rate to a multiple of 2^-15, with an error of at most 2^-16, but keeps at
+// bits of the low half if i is even, and of the high half otherwise. Without
+// their sign bits, half words have the same order as 15-bit integers and as
+// 16-bit floats, so devices compare two at once. A mask therefore rounds its
+// rate to a multiple of 2^-15, with an error of at most 2^-16, but keeps at
 // least one element in 2^15. Kept elements are multiplied by 1 / (1 - rate)
 // with the exact rate, or by 1 if the rounded rate is 0.
 //
@@ -108,7 +108,8 @@ std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch);
 
-/// Returns the intermediate hash of streamOf before step and micro-batch.
+/// Returns the intermediate hash of streamOf, before the step and the
+/// micro-batch are hashed.
 std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
                                std::int64_t copy);
 

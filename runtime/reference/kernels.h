@@ -159,8 +159,8 @@ void addMoe(KernelTable &table);
 
 /// Returns the row of T5's relative attention bias (Raffel et al. 2020, section
 /// 2.1) for a key `distance` positions after its query. The result is below
-/// `rows`. Each of the first half of the rows is for one distance. The other
-/// rows are for ranges whose bounds grow exponentially. The last row is for all
+/// `rows`. Each row of the first half is for one distance. The other rows are
+/// for ranges whose bounds grow exponentially. The last row is for all
 /// distances from `maxDistance` on. If `both`, the second half of all rows is
 /// for keys after the query. Otherwise such keys have the row of distance 0.
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,

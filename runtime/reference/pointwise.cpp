@@ -170,8 +170,8 @@ void slice(Call &call) {
   });
 }
 
-/// Copies the tensor on the first rank of an axis (`place` 0). Other ranks get
-/// zeros.
+/// Copies the tensor on the first rank of an axis (`place` 0). On other ranks
+/// the result is zero.
 void mask(Call &call) {
   if (call.attributes.integer("place", 0) == 0)
     call.copy(0, 0);

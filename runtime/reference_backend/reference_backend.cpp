@@ -58,8 +58,8 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes the factor that unscales and clips all gradients, and whether the
-/// step updates, from the square sums of all ranks
+/// Computes, from the square sums of all ranks, the factor that unscales and
+/// clips all gradients, and whether the step is applied
 /// (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;

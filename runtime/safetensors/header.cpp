@@ -337,8 +337,8 @@ std::int64_t bytesOf(std::string_view type,
   if (width == 0)
     throw std::invalid_argument("type '" + base::shown(type) +
                                 "' is not one of the format's");
-  // The reference multiplies in this order, unsigned. Another order could
-  // overflow for other shapes.
+  // The reference multiplies unsigned numbers in this order, which determines
+  // the shapes that overflow.
   std::uint64_t bits = 1;
   bool tooMany = false;
   for (const std::int64_t extent : shape) {

@@ -132,8 +132,8 @@ private:
   }
 
   /// Returns the JSON text of the member of "metadata" that contains `path`.
-  /// First appends to this text whatever precedes the value at `path`: a comma,
-  /// a newline and the key.
+  /// First appends to this text what precedes the value at `path`: a comma, a
+  /// newline and the key.
   std::string &other(const JsonPath &path) {
     std::string &text = index.otherMetadata[path[1].key];
     if (path.size() == 2)
@@ -248,7 +248,8 @@ ModelFiles ModelFiles::open(const std::string &path) {
   std::error_code ignored;
   if (!fs::is_directory(named, ignored))
     return named.extension() == ".json" ? openShards(path) : openOne(path);
-  // If both exist, the single file is used, like in other tools.
+  // If the folder has a single file and an index, the single file is used, like
+  // in other tools.
   if (isThere(named / kOneFile))
     return openOne(named / kOneFile);
   if (isThere(named / kIndexFile))

@@ -4,9 +4,9 @@
 // `model.safetensors.index.json` and the files that this index names. The path
 // of one of these files also names a model. The index and the files must match,
 // because otherwise the files may belong to different models or versions. Every
-// file of the index exists. Every tensor of the index is in the file that the
-// index names and in no other file. No file holds a tensor that the index
-// lacks.
+// file of the index must exist. Every tensor of the index must be in the file
+// that the index names and in no other file. No file may hold a tensor that the
+// index lacks.
 //
 //===----------------------------------------------------------------------===//
 

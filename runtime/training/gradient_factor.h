@@ -30,8 +30,8 @@ inline GradientFactor gradientFactorOf(double squareSum, double scale,
   result.overflow = !std::isfinite(squareSum);
   result.norm = std::sqrt(squareSum) / scale;
   result.factor = 1.0 / scale;
-  // A NaN norm fails this comparison and does not clip. It counts as an
-  // overflow.
+  // With a NaN norm this comparison is false, and nothing is clipped. A NaN
+  // norm counts as an overflow.
   if (const double clipped = clip / (result.norm + 1e-6);
       clip > 0.0 && clipped < 1.0)
     result.factor *= clipped;

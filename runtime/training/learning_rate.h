@@ -1,10 +1,10 @@
 //===- learning_rate.h - The learning rate of each step ---------*- C++ -*-===//
 //
 // These are the schedules of Megatron-LM
-// (megatron/core/optimizer_param_scheduler.py). Steps count from 1, and may
-// also be counted in samples. Warm-up is linear and includes its last step. The
-// decay ends at an absolute step. Later steps have the minimum rate `floor`,
-// unless the rate is constant. BMTrain's Noam schedule of rate r is
+// (megatron/core/optimizer_param_scheduler.py). Steps count from 1. A schedule
+// may count samples instead of steps. Warm-up is linear and includes its last
+// step. The decay ends at an absolute step. Later steps have the minimum rate
+// `floor`, unless the rate is constant. BMTrain's Noam schedule of rate r is
 // inverseSquareRoot with a peak of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//

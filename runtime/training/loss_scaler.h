@@ -70,7 +70,8 @@ LossScalerSettings fixedLossScale(double scale);
 
 /// Returns the defaults of "megatron", "deepspeed", "torch", "bmtrain" or
 /// "nvidia" (the guide to mixed-precision training), and none for other names.
-/// BMTrain has no default scale, but its documentation starts at 1024.
+/// BMTrain has no default scale; 1024 is the initial scale in its
+/// documentation.
 std::optional<LossScalerSettings> lossScalerNamed(std::string_view name);
 
 } // namespace mtplan::runtime

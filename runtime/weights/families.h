@@ -1,8 +1,8 @@
 //===- families.h - The tensors of each model family ------------*- C++ -*-===//
 //
 // This file lists, for each model class of Transformers, the modules whose
-// tensors its files contain. A `*` in a name stands for the layer number, in
-// Transformers' names and in mtplan's.
+// tensors are in files of this class. A `*` in a name stands for the layer
+// number, in Transformers' names and in mtplan's.
 //
 //===----------------------------------------------------------------------===//
 

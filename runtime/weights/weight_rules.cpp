@@ -18,8 +18,8 @@ namespace mtplan::runtime {
 // Families by tensor names
 //
 // The names are matched against each family, with and without its prefix. The
-// best match wins. Tensors that the winner requires and the file lacks are
-// reported as missing.
+// best match is chosen. Tensors that the chosen family requires and the file
+// lacks are reported as missing.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -49,8 +49,8 @@ struct Guess {
   Layers layers;
   std::vector<std::string> missing;
   /// `explained` counts the file's names that are in the family. `required`
-  /// counts the tensors that the family requires, and `found` those of them in
-  /// the file.
+  /// counts the tensors that the family requires, and `found` counts those of
+  /// them that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
   /// Returns the quality of the match. Higher is better.

@@ -89,7 +89,7 @@ WeightNames recogniseWeights(std::span<const std::string> names);
 WeightTable weightTable(const WeightNames &names,
                         std::span<const std::string> labels);
 
-/// Accepts older names.
+/// Checks that `names` match the table. Older names are accepted.
 /// \throws WeightError if a tensor of the rules is missing from `names`, or if
 /// a name is neither in the rules nor skipped
 void expectWeights(const WeightTable &table,
@@ -109,7 +109,7 @@ shapeInFile(const WeightRule &rule,
             std::span<const std::vector<std::int64_t>> shapes);
 
 /// Returns the tensors of llm.c's file for GPT-2 in the file's order: kind by
-/// kind, each with all layers. A name has the layer number: "qkvw.3".
+/// kind, each kind with all its layers. A name has the layer number: "qkvw.3".
 std::vector<WeightRule> llmcRules(std::int64_t layers);
 
 } // namespace mtplan::runtime

@@ -144,7 +144,7 @@ def check_suites():
 
 
 class Place:
-    """A folder with the Machine and the Record of one part."""
+    """Holds a folder with the Machine and the Record of one part."""
 
     def __init__(self, folder, seconds=60.0):
         self.folder = folder
@@ -170,7 +170,7 @@ def holds_soon(condition):
 
 
 def gone(pid):
-    """Returns whether a process has ended; a zombie has."""
+    """Returns whether a process has ended; a zombie counts as ended."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -297,7 +297,7 @@ def check_classes(folder):
 
 
 def check_memory(folder):
-    """Checks that nvidia-smi's buffered output is read, and that it is ended."""
+    """Checks that the buffered output of a running nvidia-smi is read."""
     path = folder / "nvidia-smi"
     path.write_text(STAND_INS["nvidia-smi"])
     path.chmod(0o755)
@@ -379,7 +379,7 @@ def check_cpu(rehearsal):
     wanted = [part for part in gpu_acceptance.PARTS if part not in ("calibrate", "predict")]
     rehearsal.parts(results, "--backend", "cpu", *(word for part in wanted
                                                    for word in ("--part", part)))
-    # Calibrating takes half a minute, so its result is written by hand.
+    # Calibrating takes half a minute, so this test writes its result.
     speed = json.loads((results / "speed-gpt2.json").read_text())
     machine = json.loads((ROOT / "examples" / "machines" / "cpu.json").read_text())
     (results / "calibrate.json").write_text(json.dumps(

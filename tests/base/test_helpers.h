@@ -1,6 +1,6 @@
 //===- test_helpers.h - Files, variables and text of tests ------*- C++ -*-===//
 //
-// Helpers that the tests of all rooms may use.
+// Holds helpers that the tests of all rooms may use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace mtplan {
 
-/// A folder for a test, which the destructor removes.
+/// Creates a folder for a test; the destructor removes it.
 class TestFolder {
 public:
   /// \param parent  "": the folder of temporary files
@@ -49,7 +49,7 @@ private:
   std::string path;
 };
 
-/// A file in a folder of its own; the destructor removes both.
+/// Writes a file into a folder of its own; the destructor removes both.
 class TestFile {
 public:
   explicit TestFile(const std::string &text,
@@ -93,8 +93,8 @@ private:
   std::optional<std::string> before;
 };
 
-/// Returns `text` with the first `from` replaced. Fails the test if there is
-/// none.
+/// Returns `text` with the first `from` replaced. Fails the test if `text` does
+/// not contain `from`.
 inline std::string replaced(std::string text, const std::string &from,
                             const std::string &to) {
   const std::size_t at = text.find(from);

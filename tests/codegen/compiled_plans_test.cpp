@@ -1,10 +1,10 @@
 //===- compiled_plans_test.cpp - Instructions of compiled plans -----------===//
 //
 // Tests which instructions of compiled plans are fused, and properties of their
-// programs. Tests that run plans check the results. Every compilation runs the
-// plan check. It verifies that no fused instruction overwrites its operands,
-// that the first micro-batch stores a gradient sum, and that later
-// micro-batches add to the sum.
+// programs. Other tests run compiled plans and check the results. Every
+// compilation runs the plan check. It verifies that no fused instruction
+// overwrites its operands, that the first micro-batch stores a gradient sum,
+// and that later micro-batches add to the sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,8 +76,8 @@ TEST(FusedConsumers, AreFusedIntoTheProductOfTheirOperand) {
                     Not(Contains("h.*.mlp.act.grad"))));
 }
 
-// The projection before the dropout is not fused with the dropout. Its epilogue
-// adds the bias.
+// The projection before the dropout is not fused with the dropout; the epilogue
+// of the projection adds the bias.
 TEST(FusedConsumers, ResidualAddIsFusedIntoTheDropout) {
   for (const std::string model : {"tiny-gpt2", "gpt2-124m"}) {
     SCOPED_TRACE(model);
@@ -102,7 +102,7 @@ TEST(FusedConsumers, ResidualGradientAddIsFusedIntoTheNormGradient) {
 }
 
 // ZeRO 0 and 1 accumulate gradients over micro-batches; ZeRO 3 reduces the
-// gradients of each micro-batch at once.
+// gradients of every micro-batch.
 TEST(FusedConsumers, BiasGradientIsFusedIntoTheWeightGradient) {
   for (const std::string zero : {"0", "1", "3"}) {
     SCOPED_TRACE(zero);
@@ -116,8 +116,8 @@ TEST(FusedConsumers, BiasGradientIsFusedIntoTheWeightGradient) {
   }
 }
 
-// The plans shard sums over ranks, offload the optimizer or tie weights, each
-// with several micro-batches.
+// The plans have pipeline stages, sharded gradients, an offloaded optimizer,
+// experts or tied weights, and all have several micro-batches.
 TEST(FirstTerms, AreStoredInEveryCompiledPlan) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> compiled{
       {"tiny-gpt2", {"--gpus", "2", "--pp", "2"}},

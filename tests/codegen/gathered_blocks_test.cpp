@@ -2,7 +2,7 @@
 //
 // With ZeRO 3, a micro-batch gathers the weights of a block twice and scatters
 // their gradients once, each with one launch. If traffic overlaps, the weights
-// arrive while the block before computes.
+// arrive while the previous block computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ bool isA(const Instruction &instruction, CollectiveKind kind) {
   return call && call->kind == kind;
 }
 
-/// Returns the first instructions of a program's launches of collectives.
+/// Returns the first instruction of each launch of collectives of a kind.
 std::vector<const Instruction *> launchesOf(const Program &program,
                                             CollectiveKind kind) {
   std::vector<const Instruction *> launches;
@@ -68,7 +68,7 @@ std::vector<const Instruction *> launchesOf(const Program &program,
   return launches;
 }
 
-/// Numbers of launches of a step, forward, backward and of scatters.
+/// Counts launches of a step: all-gathers by direction, and reduce-scatters.
 struct Launches {
   int forward = 0, backward = 0, scatters = 0;
   bool operator==(const Launches &) const = default;
@@ -122,8 +122,8 @@ TEST(GatheredBlocks, MoveAsOftenWithRecomputation) {
   }
 }
 
-/// Returns the bytes of a stage's tensors that collectives of a kind write or
-/// read in the programs of a direction, counted once.
+/// Returns the bytes, counted once, that all-gathers write in the programs of a
+/// direction. The labels of the all-gathers start with `labels`.
 std::int64_t gatheredBytes(const Stage &stage, const std::string &direction,
                            const std::string &labels) {
   std::set<std::pair<std::int64_t, std::int64_t>> pieces;
@@ -146,8 +146,8 @@ std::int64_t gatheredBytes(const Stage &stage, const std::string &direction,
   return sum;
 }
 
-// A layer of tiny-gpt2 has 12 C^2 + 13 C weights, with C = 64. All divide by
-// two ranks, and all sizes are multiples of the alignment.
+// A layer of tiny-gpt2 has 12 C^2 + 13 C weights, with C = 64. Each tensor is
+// divisible by two ranks, and all sizes are multiples of the alignment.
 TEST(GatheredBlocks, TakeAShareAndOneBlockOrTwo) {
   constexpr std::int64_t kWidth = 64, kBytes = 4;
   constexpr std::int64_t kBlock = (12 * kWidth + 13) * kWidth * kBytes;
@@ -168,16 +168,17 @@ TEST(GatheredBlocks, TakeAShareAndOneBlockOrTwo) {
   EXPECT_EQ(forward["on"], 2 * kBlock);
 }
 
-/// Returns whether two tensors share bytes in the run for a layer.
+/// Returns whether two tensors share bytes when a program runs for a layer.
 bool meet(const Stage &stage, const Tensor &one, const Tensor &other,
           int copy) {
   return arenaBytesOf(stage, one, {copy, 0})
       .overlaps(arenaBytesOf(stage, other, {copy, 0}));
 }
 
-// The gathers of a layer's run wait for nothing, are on another stream than its
-// kernels, and write what no kernel of the run reads: they begin before the
-// kernels end. A kernel of the run reads what the run before has gathered.
+// When a program runs for a layer, its all-gathers wait for nothing, are on
+// another stream than its kernels, and write bytes that none of the kernels
+// reads. They therefore begin before the kernels end. The kernels read what the
+// previous run gathered.
 TEST(GatheredBlocks, ArriveWhileTheBlockBeforeComputes) {
   const Plan plan = planOf("tiny-gpt2", 2, "on");
   const Stage &stage = plan.stages[0];
@@ -200,7 +201,7 @@ TEST(GatheredBlocks, ArriveWhileTheBlockBeforeComputes) {
     }
   }
   // The program before the layers gathers the block of the first layer. A
-  // separate program gathers the first block of a task.
+  // separate program gathers what a forward or backward pass reads first.
   std::vector<std::string> names;
   for (const ScheduleEntry &entry : stage.schedule)
     if (entry.microBatch == 0)

@@ -149,7 +149,7 @@ TEST(OverlappedReductions, OfALayerWaitOnce) {
   EXPECT_EQ(waits, 1);
 }
 
-/// The arena bytes that an overlapped reduce-scatter reads (`wholes`) and
+/// Holds the arena bytes that an overlapped reduce-scatter reads (`wholes`) and
 /// writes (`pieces`), by layer.
 struct Scattered {
   std::string label;

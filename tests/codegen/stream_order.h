@@ -16,7 +16,7 @@
 
 namespace mtplan {
 
-/// A relation [instruction][later instruction] within one program.
+/// Says of each pair [instruction][later instruction] whether a relation holds.
 using Pairs = std::vector<std::vector<bool>>;
 
 inline Pairs noPairs(const runtime::Program &program) {

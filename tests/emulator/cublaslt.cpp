@@ -26,8 +26,8 @@ namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
 
-/// A kind of epilogue that this process refuses if an environment variable is
-/// set.
+/// Counts refusals of a kind of epilogue, which the process refuses if an
+/// environment variable is set.
 class Refusal {
 public:
   explicit Refusal(const char *theVariable)
@@ -82,14 +82,14 @@ struct FakeProduct {
   std::int64_t keptLead = 0;
 };
 
-/// The alignments of pointers and the workspace that the caller promises, in
-/// bytes.
+/// Holds the alignments of pointers and the workspace that the caller promises,
+/// in bytes.
 struct FakePreference {
   std::uint32_t a = 256, b = 256, c = 256, d = 256;
   std::uint64_t workspace = 0;
 };
 
-/// The alignments that an algorithm was chosen for.
+/// Holds the alignments that an algorithm was chosen for.
 struct FakeAlgorithm {
   FakePreference promised;
   std::uint64_t biasAligned = 1; ///< bytes, when the heuristic was called
@@ -197,7 +197,7 @@ mtplan::emulator::RefusedSums::~RefusedSums() { refusesSums = false; }
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
-// Calls without a handle fail, and any address serves as one.
+// Calls without a handle fail, and any address serves as a handle.
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {

@@ -5,7 +5,7 @@
 
 namespace mtplan::emulator {
 
-/// Calls of this thread since its start.
+/// Counts calls of this thread since its start.
 struct ProductCalls {
   int handles = 0;    ///< handles created
   int heuristics = 0; ///< calls of cublasLtMatmulAlgoGetHeuristic

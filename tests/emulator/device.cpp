@@ -26,7 +26,7 @@ namespace ctx = boost::context;
 constexpr unsigned kWarp = 32;
 enum class State { ready, atBlock, atWarp, ended };
 
-/// An asynchronous copy to shared memory.
+/// Describes an asynchronous copy to shared memory.
 struct Copy {
   void *to;
   const void *from; ///< null: writes zeros
@@ -47,12 +47,12 @@ std::atomic<Order> order{Order::ascending};
 std::atomic<bool> watching{false};
 std::atomic<std::uint64_t> watched{0};
 
-/// A unit of launchedMemory(), initialised to NaN.
+/// Holds a unit of launchedMemory(), initialised to NaN.
 struct alignas(16) Unit {
   std::uint64_t words[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
   bool operator==(const Unit &) const = default;
 };
-/// The number of guard units behind the memory, which no thread may write.
+/// Counts the guard units behind the memory, which no thread may write.
 constexpr std::size_t kBeyond = 64;
 
 class Block {
@@ -288,8 +288,8 @@ bool isOfDevice(dim3 blocks, dim3 threads) {
 namespace {
 
 std::mutex allowing;
-/// The limits of dynamic shared memory that cudaFuncSetAttribute() has set, in
-/// bytes, by kernel.
+/// Holds the limits of dynamic shared memory that cudaFuncSetAttribute() has
+/// set, in bytes, by kernel.
 std::map<const void *, std::size_t> allowed;
 std::atomic<int> sharedOfDevice{kMostSharedOfAny};
 

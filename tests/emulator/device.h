@@ -4,8 +4,8 @@
 // (CMakeLists.txt). Each thread of a block is a fiber, and blocks run one after
 // another. Threads stop at a barrier or shuffle until the others arrive, and
 // continue in an order that can be reversed: a kernel that lacks a barrier
-// gives different results in the two orders, and one that could hang throws.
-// Speed, caches and the device compiler are not emulated.
+// gives different results in the two orders, and a kernel that could hang
+// throws. Speed, caches and the device compiler are not emulated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@
 
 namespace mtplan::emulator {
 
-/// The indices and dimensions of a thread and its block.
+/// Holds the indices and dimensions of a thread and its block.
 struct Place {
   uint3 thread, block;
   dim3 threads, blocks; ///< blockDim and gridDim
@@ -82,8 +82,9 @@ void run(dim3 grid, dim3 block, const std::function<void()> &thread,
 /// threads.
 bool isOfDevice(dim3 blocks, dim3 threads);
 
-/// The bytes of shared memory per block that a kernel of compute capability 9.0
-/// may opt in to. setSharedOfDevice() replaces this initial limit.
+/// Limits the bytes of shared memory per block that a kernel of compute
+/// capability 9.0 may opt in to. setSharedOfDevice() replaces this initial
+/// limit.
 inline constexpr int kMostSharedOfAny = 227 << 10;
 void setSharedOfDevice(int bytes);
 
@@ -142,7 +143,7 @@ inline unsigned laneHere() {
 
 } // namespace mtplan::emulator
 
-// Keywords of CUDA C++.
+// Defines the keywords of CUDA C++.
 #undef __global__
 #undef __device__
 #undef __host__

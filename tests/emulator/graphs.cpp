@@ -9,7 +9,7 @@ using namespace mtplan::emulator;
 
 namespace {
 
-/// A graph launch in progress. Its work is created in the order of capture.
+/// Holds a graph launch in progress, whose work is created in capture order.
 class Launch {
 public:
   explicit Launch(const std::vector<Node> &theNodes)

@@ -35,12 +35,12 @@ std::vector<std::string> takeMemoryFaults();
 /// must not hold the machine's mutex.
 cudaError_t whyNoMemoryNow(const char *call);
 
-/// Pieces of work that may wait for other devices, each by the number that
-/// InFlight::begin() returned.
+/// Holds pieces of work that may wait for other devices, each by the number
+/// that InFlight::begin() returned.
 using PendingWork = std::set<std::uint64_t>;
 
-/// Work that may wait for other devices and of which the host does not know
-/// that it has ended.
+/// Tracks work that may wait for other devices, until the host knows that the
+/// work has ended.
 class InFlight {
 public:
   std::uint64_t begin(int device) {

@@ -1,6 +1,7 @@
 //===- machine.h - Streams, events and graphs of devices --------*- C++ -*-===//
 //
-// State that streams.cpp and graphs.cpp share, guarded by Machine::mutex.
+// Declares the state that streams.cpp and graphs.cpp share, which
+// Machine::mutex guards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +24,15 @@ namespace mtplan::emulator {
 
 using Make = std::function<Polled()>;
 
-/// A node of a graph. It waits for the nodes `after`, which precede it in
-/// Captured::nodes.
+/// Describes a node of a graph. The node waits for the nodes `after`, which
+/// precede it in Captured::nodes.
 struct Node {
   Make make;
   std::vector<std::size_t> after;
   bool mayWait = false; ///< the work may wait for other devices
 };
 
-/// A capture of the stream `origin` and of the streams that joined its capture.
+/// Holds a capture of the stream `origin` and of the streams that joined it.
 struct Captured {
   cudaStream_t origin;
   std::vector<Node> nodes;
@@ -41,23 +42,23 @@ struct Captured {
   unsigned long long number = 0;
 };
 
-/// Open captures of this thread that are not in relaxed mode.
+/// Counts the open captures of this thread that are not in relaxed mode.
 extern thread_local int captures;
-/// Open captures of this thread in any mode.
+/// Counts the open captures of this thread in any mode.
 extern thread_local int openCaptures;
 /// Returns whether this thread may not call functions that synchronise: it has
 /// an open capture that is not in relaxed mode, or any thread has an open
 /// capture in global mode.
 bool isForbidden();
 
-/// The emulated devices of the process.
+/// Holds the emulated devices of the process.
 struct Machine {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<cudaStream_t> streams; ///< in order of creation
   StreamOrder order = StreamOrder::first;
   std::atomic<int> devices{1}; ///< number of devices, set by setDevices()
-  /// Numbers of threads that queue work, and of those that wait now.
+  /// `threads` threads queue work, and `waiting` of them wait now.
   int threads = 1, waiting = 0;
   std::uint64_t waitRounds = 0; ///< how often all threads waited
   std::uint64_t workDone = 0;
@@ -75,7 +76,7 @@ Machine &machine();
 
 inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// The state of an event that was recorded on a stream.
+/// Holds the state of an event that was recorded on a stream.
 struct EventState {
   bool done = false;
   std::uint64_t when = 0; ///< Machine::workDone when the event happened

@@ -31,15 +31,15 @@ struct ncclComm {
   bool blocks = true;
   bool refused = false; ///< initialisation failed
   bool aborted = false, finalised = false;
-  /// Numbers of calls so far, including those of launched graphs.
+  /// These count the calls so far, including those of launched graphs.
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
   std::set<Kind> called;
-  /// Tokens of queued work and graphs; each expires with its owner.
+  /// Holds tokens of queued work and graphs; each expires with its owner.
   std::vector<std::weak_ptr<char>> held;
   std::uint64_t launches = 0, completed = 0;
-  /// Calls of a non-blocking communicator that ncclCommGetAsyncError has yet
-  /// to queue.
+  /// Holds the calls of a non-blocking communicator that ncclCommGetAsyncError
+  /// has yet to queue.
   std::vector<std::function<void()>> waiting;
   bool queueing = false; ///< a thread is queueing `waiting`
 };
@@ -49,7 +49,7 @@ namespace {
 
 using Comm = std::shared_ptr<ncclComm>;
 
-/// Guards the variables below. Work locks it while it runs, so that work must
+/// Guards the variables below. Running work locks the mutex, so that work must
 /// not be queued under the lock.
 std::mutex mutex;
 std::condition_variable changed;
@@ -153,7 +153,7 @@ bool isHeld(const ncclComm &comm) {
 }
 
 /// Runs queued work until no stream or graph has calls of the communicator.
-/// NCCL waits for this, too.
+/// NCCL also waits until then.
 void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   while (isHeld(comm)) {
     outside(lock, advance);
@@ -161,7 +161,7 @@ void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   }
 }
 
-/// The target of a call. Grouped calls with the same target are one launch.
+/// Identifies a launch: grouped calls with equal targets are one launch.
 struct LaunchTarget {
   Comm comm;
   cudaStream_t stream = nullptr;
@@ -169,7 +169,7 @@ struct LaunchTarget {
   bool operator==(const LaunchTarget &) const = default;
 };
 
-/// Calls of this thread between ncclGroupStart and ncclGroupEnd.
+/// Holds the calls of this thread between ncclGroupStart and ncclGroupEnd.
 struct OpenGroup {
   int depth = 0;
   std::vector<std::pair<LaunchTarget, Operation>> operations;

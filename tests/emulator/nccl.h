@@ -57,9 +57,9 @@ int ncclCommunicators();
 /// Returns the number of allocations of ncclMemAlloc that were not freed.
 int ncclAllocations();
 
-/// Numbers of ended communicators, by the memory that their collectives used:
-/// only registered memory (`registered`), both kinds (`mixed`), or only other
-/// memory (`plain`).
+/// Counts ended communicators by the memory that their collectives used: only
+/// registered memory (`registered`), both kinds (`mixed`), or only other memory
+/// (`plain`).
 struct NcclUse {
   int registered = 0, mixed = 0, plain = 0;
   int messages = 0; ///< number of sends and receives of registered memory

@@ -24,7 +24,7 @@ enum class Kind {
   receive
 };
 
-/// A call of NCCL.
+/// Describes a call of NCCL.
 struct Operation {
   Kind kind = Kind::allReduce;
   const void *in = nullptr;
@@ -32,7 +32,7 @@ struct Operation {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  /// The other rank of a send or receive, or the root of a reduce or broadcast.
+  /// Names the other rank of a message, or the root of a reduce or broadcast.
   int peer = 0;
 
   bool isTransfer() const {
@@ -48,7 +48,7 @@ struct Operation {
 ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
                       const Operation &operation);
 
-/// Memory that a call reads or writes.
+/// Describes memory that a call reads or writes.
 struct Touched {
   const void *data = nullptr;
   std::size_t bytes = 0;
@@ -57,13 +57,13 @@ struct Touched {
 /// Returns the memory that an operation accesses on `rank`, one of `ranks`.
 std::vector<Touched> touchedBy(const Operation &operation, int rank, int ranks);
 
-/// An operation with its number, which is the same on all participating ranks.
+/// Holds an operation and its number, which all participating ranks share.
 struct Numbered {
   Operation operation;
   std::uint64_t number = 0;
 };
 
-/// The state that all ranks of a communicator share.
+/// Holds the state that all ranks of a communicator share.
 class Clique {
 public:
   explicit Clique(int ranks) : devices(ranks, -1), launched(ranks, 0) {}
@@ -85,7 +85,7 @@ public:
   bool aborted = false; ///< whether any rank has aborted the communicator
 
 private:
-  /// The calls of a collective, by rank.
+  /// Holds the calls of a collective, by rank.
   struct Collective {
     std::map<int, Operation> calls;
     bool done = false;
@@ -98,7 +98,7 @@ private:
   Message &messageOf(int rank, const Numbered &one);
 
   std::map<std::uint64_t, Collective> collectives;
-  /// Keyed by sender, receiver and number.
+  /// Holds messages by sender, receiver and number.
   std::map<std::tuple<int, int, std::uint64_t>, Message> messages;
 };
 

@@ -22,7 +22,7 @@
 
 namespace mtplan::emulator {
 
-/// The registrations of the process.
+/// Holds the registrations of the process.
 class NcclRegistry {
 public:
   ncclResult_t allocate(void **data, std::size_t bytes);
@@ -43,7 +43,7 @@ public:
   void misuse(const std::string &what);
 
   std::mutex mutex; ///< guards the members below
-  /// Devices on which allocation or registration fails.
+  /// Allocation or registration fails on these devices.
   std::set<int> unallocating, unregistering;
   std::vector<std::string> misuses;
   NcclUse use;
@@ -56,7 +56,7 @@ public:
 private:
   struct Member {
     std::map<const std::byte *, std::size_t> ranges; ///< bytes, by address
-    /// Numbers of collectives on registered (known) and on other memory.
+    /// `known` counts collectives on registered memory, `unknown` the others.
     int known = 0, unknown = 0;
   };
   std::map<ncclComm_t, Member> members;

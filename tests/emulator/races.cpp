@@ -10,7 +10,7 @@ namespace mtplan::emulator {
 
 namespace {
 
-// The bytes of the smallest type that kernels access.
+// Gives the size in bytes of the smallest type that kernels access.
 constexpr std::uintptr_t kUnit = 2;
 
 std::string namesOf(const char *what, int one, int other, bool writes) {

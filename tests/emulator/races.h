@@ -46,7 +46,7 @@ void misplaced(const void *data);
 /// Returns the number of checked accesses so far.
 std::uint64_t accessesWatched();
 
-/// The accesses of one launch, whose blocks run one after another.
+/// Records the accesses of one launch, whose blocks run one after another.
 class Accesses {
 public:
   /// \param theArguments  memory of the kernel's arguments; empty: threads may
@@ -63,8 +63,8 @@ public:
                    int thread);
 
 private:
-  /// The threads, or the blocks, that accessed a unit of memory since moment
-  /// `when`.
+  /// Holds the threads, or the blocks, that accessed a unit of memory since
+  /// moment `when`.
   struct Touched {
     std::uint64_t when = 0;
     int writer = -1;
@@ -82,7 +82,7 @@ private:
   bool isShared(std::uintptr_t address) const;
   bool isReached(std::uintptr_t address);
 
-  /// The accesses of each unit of memory, by address / 2.
+  /// Holds the accesses of each unit of memory, by address / 2.
   std::unordered_map<std::uintptr_t, Place> places;
   std::uint64_t block = 0, meeting = 0;
   const Region arguments;

@@ -33,7 +33,7 @@ Region pieceOf(const Pieces &pieces, std::uintptr_t at) {
   return {};
 }
 
-/// Pinned allocations: bytes by address.
+/// Holds the bytes of pinned allocations by address.
 struct Pinned {
   std::mutex mutex;
   std::map<const std::byte *, std::size_t> pieces;
@@ -51,7 +51,8 @@ Pinned &pinned() {
   return all;
 }
 
-/// Device allocations: bytes by address, and the number of WithinReach objects.
+/// Holds the bytes of device allocations by address; counts WithinReach
+/// objects.
 struct DevicePages {
   std::mutex mutex;
   std::map<void *, std::size_t> pieces;
@@ -78,7 +79,7 @@ cudaError_t whyNoMemory(const char *call) {
   return isForbidden() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
-// The byte that fills new memory, whose contents CUDA leaves undefined.
+// This byte fills new memory, whose contents CUDA leaves undefined.
 constexpr int kUnknown = 0xA5;
 
 cudaError_t allocate(void **data, std::size_t size) {

@@ -18,7 +18,7 @@
 
 namespace mtplan::emulator {
 
-/// Stacks for the threads of a block; pages are allocated on first use.
+/// Holds stacks for a block's threads; pages are allocated on first use.
 class Stacks {
 public:
   static constexpr std::size_t kBytes = 128 << 10, kMost = 1024;
@@ -59,7 +59,7 @@ inline Stacks &stacks() {
   return its;
 }
 
-/// A stack allocator for Boost's fibers.
+/// Allocates stacks for Boost's fibers.
 struct OfStacks {
   boost::context::stack_context allocate() {
     boost::context::stack_context stack;

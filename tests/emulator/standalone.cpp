@@ -1,9 +1,9 @@
 //===- standalone.cpp - Settings for emitted programs ---------------------===//
 //
-// Linked to emitted programs only. Environment variables set the number of
+// Only emitted programs link this file. Environment variables set the number of
 // devices and threads (MTPLAN_DEVICES), the order of streams (MTPLAN_PACE) and
-// the delay of memory calls in ms (MTPLAN_LATENESS). Defines ncclCommSplit,
-// which only emitted programs call.
+// the delay of memory calls in ms (MTPLAN_LATENESS). The file defines
+// ncclCommSplit, which only emitted programs call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,12 @@
 
 namespace {
 
-/// The arguments of one rank's ncclCommSplit.
+/// Holds the arguments of one rank's ncclCommSplit.
 struct Part {
   int rank, color, key;
 };
 
-/// A collective ncclCommSplit, which waits until all ranks have called it.
+/// Describes an ncclCommSplit, which waits until all ranks have called it.
 struct Split {
   std::vector<Part> parts;
   std::map<int, ncclUniqueId> ids; ///< by color

@@ -115,8 +115,8 @@ cudaError_t spoilt(Captured &captured, cudaError_t why) {
   return why;
 }
 
-/// Returns whether the stream is being captured; if so, the attempt to wait
-/// for it invalidates the capture.
+/// Returns whether the stream is being captured. If so, invalidates the
+/// capture, because the caller wants to wait for the stream.
 bool isCaptured(cudaStream_t stream) {
   const std::lock_guard lock(machine().mutex);
   if (!stream->captured)

@@ -63,8 +63,8 @@ void setTimesInGraphs(bool areAccepted);
 /// Queues `work` on a stream.
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
 
-/// Work that may have to wait for other devices. It is called until it returns
-/// true.
+/// Does work that may have to wait for other devices. The function is called
+/// until it returns true.
 using Polled = std::function<bool()>;
 /// Queues work that may have to wait for other devices.
 /// \param make  returns new work for every execution; a graph may be launched

@@ -1,9 +1,9 @@
 //===- apart_test.cpp - A device with memory of its own -------------------===//
 //
-// Runs the reference kernels as a device whose memory only it can access, and
-// which cannot access the host's: a kernel that runs on the wrong side ends the
-// process by a signal. The test has one rank, because thread ranks communicate
-// through shared memory.
+// Runs the reference kernels as a device. The device cannot access the host's
+// memory, and the host cannot access the device's: a kernel that runs on the
+// wrong side ends the process by a signal. The test has one rank, because
+// thread ranks communicate through shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace {
 using runtime::Backend, runtime::HostMemory, runtime::Invocation,
     runtime::Kernel, runtime::KernelSpec, runtime::Memory;
 
-/// Pages that are accessible to one side at a time.
+/// Holds pages that are accessible to one side at a time.
 class Pages {
 public:
   void *add(void *data, std::size_t bytes) {

@@ -79,7 +79,7 @@ void expectSameBits(const Plan &plan) {
 
 const std::vector<std::string> kOne{"--gpus", "1"};
 
-/// A batch of products and its program.
+/// Holds a batch of products and the number of its program.
 struct Found {
   std::size_t program = 0;
   Batch *batch = nullptr;

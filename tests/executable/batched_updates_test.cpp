@@ -78,7 +78,7 @@ Batch batchOf(int first, int end) {
 }
 
 /// Makes the layers' program one batch over all layers and expects that the
-/// check rejects it.
+/// check rejects the batch.
 void expectNoBatchOfAll(Plan plan, const std::string &why) {
   Program &layers = ofLayers(plan);
   layers.batches = {batchOf(0, static_cast<int>(layers.instructions.size()))};

@@ -25,7 +25,7 @@
 
 namespace mtplan {
 
-/// A queue whose clock returns how often it was read.
+/// Provides a queue whose clock returns how often it was read.
 class CountingQueue final : public runtime::Queue {
 public:
   std::unique_ptr<runtime::StreamClock> clock() override {
@@ -90,7 +90,7 @@ inline std::function<void()> &onRun() {
   return call;
 }
 
-/// A batch that calls onRun() before it runs.
+/// Runs a batch after a call of onRun().
 class LoggedBatch : public runtime::Kernel {
 public:
   void run(const runtime::Invocation &call) final {
@@ -103,8 +103,8 @@ private:
   virtual void runBatch(const runtime::Invocation &call) = 0;
 };
 
-/// A backend of one CPU thread with a counting queue. Derived backends prepare
-/// batches.
+/// Runs kernels on one CPU thread with a counting queue. Derived backends
+/// prepare batches.
 class BatchingBackend : public runtime::Backend {
 public:
   runtime::Queue &queue() override { return order; }

@@ -174,7 +174,8 @@ std::vector<std::string> FaultRuns::processes(int ranks,
   if (!grace.empty())
     *(std::ranges::find(all, "odls_base_sigkill_timeout") + 1) = grace;
   // Open MPI leaves files behind when its launcher is killed, so the files go
-  // to a folder of their own. The other options restrict it to one machine.
+  // to a folder of their own. The other options restrict Open MPI to one
+  // machine.
   const std::string files = place("mpi");
   fs::create_directory(files);
   all.insert(all.begin(), {"env", "OMPI_MCA_orte_tmpdir_base=" + files,

@@ -18,7 +18,7 @@
 
 namespace mtplan {
 
-/// The calls that the shim counts, and the fault that it injects.
+/// Describes the calls that the shim counts, and the fault that it injects.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
   std::string action;   ///< an action of fault_shim.cpp; "": counts only
@@ -51,13 +51,13 @@ std::vector<std::string> differing(const std::string &one,
                                    const std::string &other);
 /// Returns "/step-00000004" for step 4.
 std::string stepFolder(int step);
-/// The exit code of a process that SIGKILL ends.
+/// A process that SIGKILL ends has this exit code.
 inline constexpr int kKilled = 128 + SIGKILL;
 
-/// Plans of a model whose step takes about a millisecond and whose save makes
-/// about a hundred calls: "one" for one rank, "two" with tp 2, "four" with dp 2
-/// and tp 2. The plan "tall" (tp 2) is of another model. Its save also reads
-/// files, because two ranks write parts of one tensor.
+/// Compiles plans of a model whose step takes about a millisecond and whose
+/// save makes about a hundred calls: "one" for one rank, "two" with tp 2,
+/// "four" with dp 2 and tp 2. The plan "tall" (tp 2) is of another model. Its
+/// save also reads files, because two ranks write parts of one tensor.
 class FaultRuns : public testing::Test {
 protected:
   static void SetUpTestSuite();

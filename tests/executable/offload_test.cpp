@@ -38,7 +38,7 @@ protected:
     }
   }
 
-  // Trains six steps, with a checkpoint every third.
+  // Trains both plans for six steps, with a checkpoint every third step.
   void trainBoth() {
     for (const std::string what : kBoth) {
       const Ran ran = train(what, what);

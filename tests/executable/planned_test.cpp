@@ -240,9 +240,9 @@ INSTANTIATE_TEST_SUITE_P(
                    ScheduleKind::oneForwardOneBackward,
                    planner::Precision::bf16})));
 
-// Beside its arenas, the process needs a constant amount for the program, its
-// libraries, packed weights and the data. Untouched pages, such as the padding
-// of a vocabulary, take no memory.
+// Beside its arenas, the process needs a constant amount of memory for the
+// program, its libraries, packed weights and the data. Untouched pages, such as
+// the padding of a vocabulary, take no memory.
 TEST(PlannedProcess, ResidentMemoryMatchesTheArenas) {
   TestFolder folder;
   Ran planned({examplePath("gpt2-1.2b"), "--hardware", "cpu", "--gpus", "1",

@@ -105,7 +105,7 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
                  const MakeBackend &makeBackend, double tolerance, int steps) {
   Gathered all;
   std::mutex mutex;
-  // Other tests may occupy all cores for long.
+  // Other tests may occupy all cores for a long time.
   WorldOptions patient;
   patient.patience = std::chrono::minutes(2);
   runOnThreads(plan.ranks, patient, [&](World &world) {

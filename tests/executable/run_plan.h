@@ -22,8 +22,8 @@ inline void PrintTo(const CollectiveCount &count, std::ostream *out) {
 }
 } // namespace runtime
 
-/// The state of all ranks after the last step, combined by name. Ranks that
-/// hold the same element must agree on its value to a tolerance.
+/// Holds the state of all ranks after the last step, combined by name. Ranks
+/// that hold the same element must agree on its value to a tolerance.
 struct Gathered {
   struct Whole {
     std::vector<double> elements;
@@ -32,7 +32,7 @@ struct Gathered {
   using Table = std::map<ir::TensorKey, Whole>;
   Table gradients, parameters, firstMoments, secondMoments;
   std::map<std::string, double> reports; ///< reported values of the last step
-  /// Numbers of calls over all ranks.
+  /// Counts the calls over all ranks.
   std::map<runtime::CollectiveCount, std::int64_t> collectives;
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
@@ -71,9 +71,10 @@ Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
                  const MakeBackend &makeBackend, double tolerance,
                  int steps = 1);
 
-/// Returns the largest difference of any gradient, parameter or report, of the
-/// gradient norm and, if `expected` has them, of any moment, relative to the
-/// largest element of its tensor. Writes its name to `name`.
+/// Returns the largest difference of all gradients, parameters, reports, the
+/// gradient norm and, if `expected` has them, moments. Differences are relative
+/// to the largest element of their tensor. Writes the name of the tensor that
+/// has the largest difference to `name`.
 /// \param least  lower limit of the divisor, relative to the largest element of
 /// all tensors of the kind (gradients, parameters, moments or reports). A key
 /// bias's gradient, for example, is zero except for rounding.

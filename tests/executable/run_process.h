@@ -13,18 +13,18 @@
 
 namespace mtplan {
 
-/// The text that tests train on.
+/// Names the text file that tests train on.
 inline const std::string kText =
     std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
 
-/// The result of runHere(), which runs mtrun within the process of the test.
+/// Holds the result of runHere(), which runs mtrun within the test's process.
 struct Ran {
   int code = -1;
   std::string out, err;
 };
 Ran runHere(const std::vector<std::string> &arguments);
 
-/// Exit code and output of a command.
+/// Holds the exit code and output of a command.
 struct Ended {
   int code = -1; ///< 128 + number if ended by a signal
   std::string out;
@@ -34,8 +34,8 @@ struct Ended {
   std::string lastMessage(int rank) const;
 };
 
-/// A command in a session of its own, so that all its processes can be found.
-/// The destructor kills its remaining processes.
+/// Runs a command in a session of its own, so that all its processes can be
+/// found. The destructor kills its remaining processes.
 class RunProcess {
 public:
   explicit RunProcess(const std::vector<std::string> &command);

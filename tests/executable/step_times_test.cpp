@@ -22,7 +22,7 @@ using testing::SizeIs;
 constexpr double kMark = 0.25; ///< seconds that a mark takes
 constexpr int kTurn = 1;       ///< number of the event between two streams
 
-/// Two concurrent streams, each with a time of its own.
+/// Simulates two concurrent streams, each with a time of its own.
 class TwoStreams final : public Queue {
 public:
   void select(int stream) override { selected = stream; }

@@ -2,7 +2,8 @@
 //
 // The first byte selects the trainer and the number of GPUs; the rest is the
 // trainer's configuration. Reading returns errors or a configuration. If
-// writing the configuration needs no note, reading it again gives the same one.
+// writing the configuration needs no note, the written text reads back as the
+// same configuration.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- module_promises.h - Properties of every accepted module --*- C++ -*-===//
 //
-// Properties that every fuzz target with a module checks, whatever the source
-// format. A violation aborts, like a crash.
+// Defines properties that every fuzz target with a module checks, whatever the
+// source format. A violation aborts, like a crash.
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,8 +12,8 @@ import re
 import subprocess
 import sys
 
-# Command lines whose --help lists flags. A command accepts the flags of its
-# subcommands.
+# These command lines list flags with --help. A command accepts the flags of
+# its subcommands.
 COMMANDS = {
     "mtplan": [[], ["fit-hardware"]],
     "mtrun": [[], ["data", "info"], ["data", "check"], ["data", "convert"],
@@ -22,11 +22,11 @@ COMMANDS = {
     "mtplan-validate": [[]],
     "mtplan-opt": [[]],
 }
-# Flags of launchers and profilers that documents mention.
+# Lists the flags of launchers and profilers that documents mention.
 LAUNCHERS = {"--mpi", "--mca", "--allow-run-as-root", "--oversubscribe",
              "--kill-on-bad-exit", "--nproc-per-node", "--no-python",
              "--kernel-name"}
-# Constants of the versions that documents state.
+# Says where documents state versions, and which constants define them.
 VERSIONS = [
     ("docs/executable-plan.md", r'(?:"version": |`version` \| )(\d+)',
      "runtime/plan/plan.h", r"kPlanVersion = (\d+)"),
@@ -38,7 +38,7 @@ VERSIONS = [
      "CMakeLists.txt", r"project\(mtplan VERSION (\S+)"),
 ]
 FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-zA-Z])(?![\w-])")
-# Folders whose names in code style are paths of this repository.
+# Lists the folders whose names in code style are paths of this repository.
 FOLDERS = ("base", "bench", "cmake", "codegen", "docs", "examples", "ir",
            "passes", "planner", "python", "runtime", "scripts", "tests",
            "tools")
@@ -59,7 +59,7 @@ def help_flags(binaries):
 
 
 def other_flags(root):
-    """Returns the flags of launchers, scripts, and Megatron-LM that we read."""
+    """Returns flags of launchers, scripts, and Megatron-LM (those we read)."""
     flags = set(LAUNCHERS)
     for folder in ("scripts", "bench", "tests"):
         for script in (root / folder).rglob("*.py"):
@@ -113,7 +113,7 @@ def our_flags(line):
 
 
 def slug(heading):
-    """The anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading."""
     plain = re.sub(r"[`*]|\[([^]]*)\]\([^)]*\)", r"\1", heading).strip()
     return re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
 
@@ -124,7 +124,7 @@ def anchors(text):
 
 
 def expand(path):
-    """The paths of "a/{b,c}.h"."""
+    """Returns the paths that "a/{b,c}.h" stands for."""
     braces = re.search(r"\{([^{}]*)\}", path)
     if not braces:
         return [path]

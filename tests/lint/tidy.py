@@ -29,17 +29,18 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = ("base", "ir", "passes", "planner", "codegen", "runtime", "tools")
 TESTS = ("tests", "bench")
-# A regular expression of our headers, from .clang-tidy.
+# Matches our headers, by the regular expression in .clang-tidy.
 HEADERS = re.search(r"^HeaderFilterRegex: '(.*)'$",
                     (ROOT / ".clang-tidy").read_text(encoding="utf-8"),
                     re.MULTILINE)[1]
-# Files per bundle. Larger bundles share more headers but balance cores worse.
+# Limits the files per bundle. Larger bundles share more headers but balance
+# cores worse.
 BUNDLE = 16
 
 
 class Reached:
-    """Whether a file of ours includes an MLIR header, directly or through our
-    headers, and the names that those headers declare. `known` caches it."""
+    """Says whether a file of ours includes an MLIR header, directly or through
+    our headers, and which names those headers declare. `known` is a cache."""
 
     def __init__(self, path, known):
         known[path] = self  # ends a cycle
@@ -59,7 +60,8 @@ class Reached:
 
 def declared(text):
     """Returns the names that a text declares at namespace scope, which
-    clang-format does not indent. Approximate: missed clashes only cost time."""
+    clang-format does not indent. The result is approximate: missed clashes
+    only cost time."""
     text = re.sub(r"^template <[^;{=]*>\n", "", text, flags=re.MULTILINE)
     heads = re.findall(r"^(?!namespace|using|template|public:|private:|"
                        r"protected:|TEST|BENCHMARK|INSTANTIATE)(\w[^{;=]*[{;=])",
@@ -108,8 +110,8 @@ def flags(commands):
 
 def bundles(files, known):
     """Returns the files ({path: flags}) in lists with equal flags, in which no
-    file declares a name that another declares or includes. First fit, in
-    O(files * lists)."""
+    file declares a name that another declares or includes. The function uses
+    first fit, in O(files * lists)."""
     made = []
     for file in sorted(files):
         reached = known[pathlib.Path(file)]

@@ -5,8 +5,8 @@
 
 Installs what cmake/package.cmake packs, checks that each file's libraries are
 in the package or the C library, and plans and trains in a root file system with
-only the C library and the packages. Without the right to change the root, it
-does so in an empty environment.
+only the C library and the packages. Without the right to change the root,
+the test uses an empty environment.
 """
 
 import os
@@ -63,7 +63,7 @@ def check_closed(prefix):
 
 
 class Bare:
-    """A root with the C library, the packages in /mtplan and an empty /home."""
+    """Holds a root with the C library, the packages in /mtplan and /home."""
 
     def __init__(self, root):
         self.root = root

@@ -20,8 +20,7 @@ from make_goldens import HERE
 from make_transformers_goldens import CLASSES
 
 FILES = HERE / "files"
-# Logits differ by this much at most, because builds of PyTorch add in different
-# orders.
+# Bounds the difference of logits: builds of PyTorch add in different orders.
 BOUND = 1e-5
 MODELS = ["gpt2", "gpt2-llmc", "gptj", "llama", "llama-biased", "llama-deep", "mistral",
           "qwen2", "qwen2-tied", "bert"]
@@ -68,7 +67,7 @@ class Check:
         return out
 
     def trained(self, name, kept, *settings):
-        """Trains three steps from the weights of the file and returns the output."""
+        """Trains three steps from imported weights and returns the log."""
         shutil.rmtree(self.folder / kept, ignore_errors=True)
         log = self.folder / "log"
         log.unlink(missing_ok=True)
@@ -91,8 +90,8 @@ class Check:
             inputs["token_type_ids"] = torch.tensor(golden["types"]).view(-1, LENGTH)
         expected = torch.tensor(golden["logits"]).view(len(inputs["input_ids"]), LENGTH, -1)
 
-        # Exports the weights as imported, and after steps that change nothing,
-        # which write them again, in the default layout and in that of the files.
+        # Weights are exported as imported, and after steps that change nothing,
+        # in the default layout, in shards and in the layout of the files.
         self.trained(name, "kept", "--lr", 1e-30)
         ways = {"as it came": ("given", []), "usual": ("kept", []),
                 "shards": ("kept", ["--shard-bytes", 3000])}

@@ -22,7 +22,8 @@ STEPS, BATCH, MICRO_BATCHES = 10, 8, 2
 SAMPLES = "ids", "types", "decoder_ids", "patches", "targets"
 BOUND, BLIND = 1e-12, 1e-8  # relative differences that --check allows
 
-# The settings of each training. Some steps exceed the clip and some do not.
+# Holds the settings of each training. Some steps exceed the clip and some do
+# not.
 TRAINING = {
     "gpt2": {"peak": 0.01, "floor": 0.001, "warmup": 3, "end": 12, "decay": "cosine",
              "beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1,

@@ -27,7 +27,7 @@ LLAMA = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 4,
          "num_key_value_heads": 2, "intermediate_size": 12, "vocab_size": 13,
          "max_position_embeddings": 10}
 
-# Each model has a family, a configuration and a type of weights. Extents that
+# Each model has a family, a configuration and a type of weights. Sizes that
 # could be confused with each other differ.
 MODELS = {
     "gpt2": ("gpt2", {**GPT, "n_embd": 8, "n_head": 2}, torch.float32),
@@ -55,7 +55,7 @@ MODELS = {
                       "attention_probs_dropout_prob": 0.0}, torch.float32),
 }
 
-# The configurations that came with the older files.
+# Holds the configurations that came with the older files.
 OLDER_CONFIGS = {
     "gpt2": {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
              "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
@@ -112,7 +112,7 @@ def save_older(name, family, state):
 
 
 def save_by_hand(name, model, metadata, order, padding):
-    """Writes valid safetensors files that its own library does not produce."""
+    """Writes a valid file that the library safetensors would not write."""
     folder = emptied(name)
     model.config.save_pretrained(folder)
     state = {key: value for key, value in model.state_dict().items() if key != "lm_head.weight"}
@@ -259,7 +259,7 @@ def logits_of(model, rows):
 
 
 def loaded(folder, name):
-    """Returns the logits that Transformers computes and the tensors it ignores."""
+    """Returns the model that Transformers reads and the tensors it ignores."""
     if (folder / "model.bin").exists():  # Transformers cannot read llm.c's files.
         return model_of(name).float(), []
     model, told = CLASSES[MODELS[name][0]].from_pretrained(

@@ -32,7 +32,7 @@ def golden_of(name):
     length = config.get("n_positions") or config["max_position_embeddings"]
     dice = random.Random(f"transformers {name}")
     of_class = {key: value for key, value in config.items() if key != "model_type"}
-    of_class["pad_token_id"] = None  # Its row would get no gradient.
+    of_class["pad_token_id"] = None  # A padding row gets no gradient.
     model = CLASSES[name](CLASSES[name].config_class(**of_class, attn_implementation="eager"))
     model.double().eval()
     draw_weights(model, dice)

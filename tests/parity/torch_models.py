@@ -1,5 +1,6 @@
-"""GPT-2, BERT, Llama, Gemma 2, Mixtral, T5 and ViT in plain PyTorch, written after
-their papers and the published models. No code here follows mtplan's operators.
+"""Defines GPT-2, BERT, Llama, Gemma 2, Mixtral, T5 and ViT in plain PyTorch,
+after their papers and the published models. No code here follows mtplan's
+operators.
 
 Modules have the names of mtplan's parameter labels, so that state names are
 labels. Every model maps the inputs of one micro-batch (a dictionary of tensors)
@@ -36,7 +37,7 @@ def attend(q, k, v, heads, kv_heads, causal, scale=None, cap=None):
 
 
 class Attention(nn.Module):
-    """The attention of GPT-2 (causal), BERT and ViT."""
+    """Is the attention of GPT-2 (causal), BERT and ViT."""
 
     def __init__(self, hidden, heads, causal):
         super().__init__()
@@ -60,7 +61,8 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer with pre-norm (before the branches) or post-norm (after the sums)."""
+    """Is a layer with pre-norm (before the branches) or post-norm (after the
+    sums)."""
 
     def __init__(self, attn, mlp, hidden, epsilon, norm_first):
         super().__init__()
@@ -77,7 +79,7 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    """Radford et al. 2019: norms first, GELU by tanh, the head is the embedding."""
+    """Follows Radford et al. 2019: norms first, GELU by tanh, tied head."""
 
     def __init__(self, c):
         super().__init__()
@@ -99,8 +101,8 @@ class Gpt2(nn.Module):
 
 
 class Bert(nn.Module):
-    """Devlin et al. 2019: norms after the sums, GELU by erf, a transform before the
-    logits."""
+    """Follows Devlin et al. 2019: norms after the sums, GELU by erf, a
+    transform before the logits."""
 
     def __init__(self, c):
         super().__init__()
@@ -139,8 +141,9 @@ class RmsNorm(nn.Module):
 
 
 class RotaryAttention(nn.Module):
-    """Causal attention with grouped keys and values and without biases. Features i
-    and i + d/2 of a head rotate by position * theta^(-2i/d), as in `transformers`."""
+    """Is causal attention with grouped keys and values and without biases.
+    Features i and i + d/2 of a head rotate by position * theta^(-2i/d), as in
+    `transformers`."""
 
     def __init__(self, c):
         super().__init__()
@@ -196,7 +199,8 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    """Touvron et al. 2023, with the grouped keys and values of Llama 2 and 3."""
+    """Follows Touvron et al. 2023, with the grouped keys and values of Llama 2
+    and 3."""
 
     def __init__(self, c):
         super().__init__()
@@ -220,7 +224,7 @@ class GeGlu(SwiGlu):
 
 
 class Gemma2Block(nn.Module):
-    """One layer with norms before and after each branch."""
+    """Is a layer with norms before and after each branch."""
 
     def __init__(self, c):
         super().__init__()
@@ -235,8 +239,9 @@ class Gemma2Block(nn.Module):
 
 
 class Gemma2(nn.Module):
-    """Gemma Team 2024, for sequences within the sliding window: embeddings times the
-    square root of the width, tied logits within a soft cap."""
+    """Follows Gemma Team 2024, for sequences within the sliding window:
+    embeddings times the square root of the width, tied logits within a soft
+    cap."""
 
     def __init__(self, c):
         super().__init__()
@@ -295,8 +300,8 @@ class MixtureOfExperts(nn.Module):
         return torch.stack(rows), loss
 
     def forward(self, x):
-        """Stores the balance loss, summed over samples and times the tokens of one,
-        in `auxiliary`."""
+        """Stores the balance loss in `auxiliary`, summed over samples and times
+        the tokens of one sample."""
         outputs, losses = zip(*map(self.route, x))
         self.auxiliary = sum(losses) * x.shape[1]
         return torch.stack(outputs)
@@ -315,7 +320,7 @@ class MixtralBlock(nn.Module):
 
 
 class Mixtral(Llama):
-    """Jiang et al. 2024: Llama with experts in place of its MLP."""
+    """Follows Jiang et al. 2024: Llama with experts in place of its MLP."""
 
     def __init__(self, c):
         super().__init__(c)
@@ -343,7 +348,7 @@ def bucket_of(distance, buckets, farthest, both):
 
 
 class RelativeAttention(nn.Module):
-    """T5's attention: scores are not scaled, and the caller may pass a bias."""
+    """Is T5's attention: scores are not scaled, and the caller gives a bias."""
 
     def __init__(self, c):
         super().__init__()
@@ -363,7 +368,7 @@ class RelativeAttention(nn.Module):
 
 
 class T5Mlp(nn.Module):
-    """An MLP gated by the tanh GELU, as in T5 v1.1."""
+    """Is an MLP gated by the tanh GELU, as in T5 v1.1."""
 
     def __init__(self, c):
         super().__init__()
@@ -395,7 +400,7 @@ class T5Layer(nn.Module):
 
 
 class T5Stack(nn.Module):
-    """Layers that share one table of relative position biases."""
+    """Holds layers that share one table of relative position biases."""
 
     def __init__(self, c, layers, decodes):
         super().__init__()
@@ -422,7 +427,7 @@ class T5Stack(nn.Module):
 
 
 class T5(nn.Module):
-    """Raffel et al. 2020 with the tied logits of the first version."""
+    """Follows Raffel et al. 2020 with the tied logits of the first version."""
 
     def __init__(self, c):
         super().__init__()
@@ -442,7 +447,8 @@ class T5(nn.Module):
 
 
 class Vit(nn.Module):
-    """Dosovitskiy et al. 2021: maps images to the class logits of the class token."""
+    """Follows Dosovitskiy et al. 2021: maps images to the class logits of the
+    class token."""
 
     def __init__(self, c):
         super().__init__()

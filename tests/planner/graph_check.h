@@ -401,8 +401,8 @@ private:
 };
 
 /// Returns a sentence for every violation, each starting with a pointer such as
-/// "/segments/0/ops/2/phase"; empty if the graph is valid. Complexity: linear
-/// in the graph.
+/// "/segments/0/ops/2/phase"; empty if the graph is valid. The complexity is
+/// linear in the graph.
 inline std::vector<std::string> check(const ModelGraph &graph) {
   return GraphCheck(graph).run();
 }

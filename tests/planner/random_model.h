@@ -1,6 +1,6 @@
 //===- random_model.h - Small random training steps for tests ---*- C++ -*-===//
 //
-// The graphs do not compute real gradients. Operators of the kinds in layers
+// The graphs do not compute real gradients. Operators that occur in real layers
 // are combined at random, so that values have no, one or many readers in either
 // phase. Numbers are drawn by plain modulo from mt19937_64, whose sequence the
 // standard fixes.

@@ -1,8 +1,8 @@
-"""Tests that load every text of ``mtplan --export`` in the program that it is
-for. A test is skipped if its program is not installed.
+"""Loads every text of ``mtplan --export`` in the program that it is for. A
+test is skipped if its program is not installed.
 
 The current folder is the repository's. MTPLAN_COMMAND may name the command to
-test; without it, the package's is tested.
+test; without it, the package's command is tested.
 """
 
 import argparse
@@ -34,7 +34,7 @@ SEQUENCE = [
     for word in ("--pin", pin)]
 TENSOR = [*SPLITS, "--pin", "wte=vocab"]
 
-# Plans of different axes, on 8 GPUs.
+# Holds the flags of plans of different axes, on 8 GPUs.
 PLANS = {
     "dp": ["--dp", "8"],
     "zero1": ["--dp", "8", "--zero", "1"],
@@ -57,7 +57,7 @@ PLANS = {
 
 @functools.cache
 def run(model, *flags):
-    """Runs the command on 8 GPUs, with plain choices unless flags say."""
+    """Runs the command on 8 GPUs, with plain choices by default."""
     words = [model, "--gpus", "8", "--hardware", "cpu", "--global-batch", "32",
              "--layers", "4", "--open", "none", "--tolerance", "0",
              "--precision", "bf16"]
@@ -73,8 +73,8 @@ def run(model, *flags):
 
 
 class Exports(unittest.TestCase):
-    """A test holds each plan's text to its consumer, or to the reason why the
-    plan is refused."""
+    """Gives each plan's text to its consumer, or checks the reason why the plan
+    is refused."""
 
     NEEDS = "json"  # the module without which tests are skipped
 
@@ -121,7 +121,7 @@ class Exports(unittest.TestCase):
 
 
 class Megatron(Exports):
-    """Megatron-LM's argument parser, and its checks of the arguments."""
+    """Uses Megatron-LM's argument parser and its checks of the arguments."""
 
     NEEDS = "megatron.training.arguments"
 
@@ -177,7 +177,7 @@ class Megatron(Exports):
 
 
 class DeepSpeed(Exports):
-    """DeepSpeed's configuration class, among the ranks of its launcher."""
+    """Uses DeepSpeed's configuration class, with the ranks of its launcher."""
 
     NEEDS = "deepspeed"
 
@@ -209,7 +209,7 @@ class DeepSpeed(Exports):
 
 
 class Torchtitan(Exports):
-    """torchtitan's job configuration, and its degrees on 8 ranks."""
+    """Uses torchtitan's job configuration, and its degrees on 8 ranks."""
 
     NEEDS = "torchtitan.config.job_config"
 
@@ -242,7 +242,7 @@ class Torchtitan(Exports):
 
 
 class Accelerate(Exports):
-    """accelerate's loader, its launcher, and the configuration that a
+    """Uses accelerate's loader, its launcher, and the configuration that a
     launched script finds in its environment."""
 
     NEEDS = "accelerate"
@@ -276,7 +276,7 @@ class Accelerate(Exports):
 
 
 class Transformers(Exports):
-    """The rules that a model of transformers makes of a DistributedConfig."""
+    """Checks the rules that transformers makes of a DistributedConfig."""
 
     NEEDS = "transformers.distributed"
 
@@ -333,7 +333,7 @@ class Transformers(Exports):
 
 
 class DTensors(Exports):
-    """Placements of torch.nn.Linear's weights on a mesh of 8 ranks."""
+    """Checks placements of torch.nn.Linear's weights on a mesh of 8 ranks."""
 
     NEEDS = "torch.distributed.tensor"
 
@@ -390,7 +390,7 @@ print(len(names["activations"]))
 
 
 class Jax(Exports):
-    """Shardings on a mesh of 8 CPU devices."""
+    """Checks shardings on a mesh of 8 CPU devices."""
 
     NEEDS = "jax"
 

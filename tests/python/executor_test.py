@@ -20,7 +20,7 @@ def search(model=LLAMA, **keywords):
 
 
 class Executor(unittest.TestCase):
-    """executor="pytorch" restricts a search to what parallelize accepts."""
+    """Checks that executor="pytorch" gives plans that parallelize accepts."""
 
     def test_plans_can_be_run(self):
         for model in (LLAMA, GPT2, BERT):

@@ -1,6 +1,6 @@
 """Computes mtplan's textual IR with PyTorch, in the precision of the parameters.
 
-Every operator is written down from docs/reference/ops.md, and shares nothing with
+Every operator is written after docs/reference/ops.md, and shares nothing with
 the importer or the engine.
 """
 
@@ -128,7 +128,7 @@ def attention(x, at, real):
 
 
 def moe(kind, x, at, rest):
-    """Computes an operator of experts; the result's shape says the capacity."""
+    """Computes an operator of experts, whose types state the capacity."""
     if kind in ("moe_gate", "moe_slots"):
         count = int(re.search(r"top_k = (\d+)", rest)[1])
         chosen = x[0].topk(count, -1).indices
@@ -148,7 +148,7 @@ def moe(kind, x, at, rest):
     shape = [int(size) for size in re.findall(r"tensor<([\dx]+)x", rest)[0 if kind ==
              "moe_combine" else -1].split("x")]
     slots = x[-1]
-    # One for each slot [b, s, e, c] that a token takes.
+    # `taken` is 1 for each slot [b, s, e, c] that a token takes.
     taken = (slots[..., None] == torch.arange(shape[2])).to(x[0].dtype)
     if kind == "moe_dispatch":
         return torch.einsum("bsh,bsec->ebch", x[0], taken)

@@ -126,7 +126,7 @@ def reference(model):
 
 def compared_gradients(mine, theirs):
     """Returns the largest difference of gradients, relative to the largest
-    entry of each. The true gradient of the bias of k is 0."""
+    entry of each, or of all for the bias of k, whose true gradient is 0."""
     largest = max(float(abs(one).max()) for one in jax.tree.leaves(theirs))
     worst = 0.0
     for (path, one), other in zip(jax.tree.leaves_with_path(theirs),
@@ -187,7 +187,7 @@ def run_case(model, form, keywords):
 
 
 def check_misuse():
-    """Raises an AssertionError unless misuse is refused with these words."""
+    """Raises an AssertionError unless misuse gets the expected message."""
     plan = plan_of("llama", {"dp": 2, "tp": 2, "micro_batch": 2, **PLAIN})
     params = random_params("llama")
     shardings = plan.shardings(params)
@@ -220,7 +220,7 @@ def check_misuse():
 
 
 def check_sums_of_micro_batches():
-    """Raises an AssertionError unless bfloat16 keeps small addends."""
+    """Raises an AssertionError unless sums of bfloat16 keep small addends."""
     plan = plan_of("llama", {"gpus": 1, "micro_batch": 1, "precision": "bf16"})
     params = jax.tree.map(lambda one: one.astype(jnp.bfloat16),
                           random_params("llama"))

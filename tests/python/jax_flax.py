@@ -1,4 +1,4 @@
-"""Llama as modules of Flax, with the names of transformers' Flax models."""
+"""Defines Llama as modules of Flax, with names of transformers' Flax models."""
 
 import flax.linen as nn
 import jax
@@ -94,7 +94,7 @@ def variables(params):
 
 
 def gradients(tree):
-    """Returns a tree like that of ``jax_models`` for one of the variables."""
+    """Turns a tree of the variables into one like that of ``jax_models``."""
     def renamed(part):
         if not isinstance(next(iter(part.values())), dict):
             return {"weight": next(iter(part.values()))}

@@ -1,4 +1,4 @@
-"""Llama and GPT-2 as functions of JAX over trees of parameters.
+"""Defines Llama and GPT-2 as functions of JAX over trees of parameters.
 
 The parameters have the names of Hugging Face's checkpoints, with matrices as
 [in, out] and GPT-2's q, k and v apart. ``hooks`` is a plan's ``Shardings``, or
@@ -102,7 +102,7 @@ def cross_entropy(hooks, logits, targets):
 
 
 def llama_layer(hooks, at, one, x):
-    """Returns a layer's result; ``at`` is "h.0", ``one`` its parameters."""
+    """Returns a layer's result; ``at`` is its label, ``one`` its parameters."""
     size = SIZES["hidden"] // SIZES["heads"]
 
     def gain(name):

@@ -22,7 +22,8 @@ JAX = importlib.util.find_spec("jax") is not None
 
 @unittest.skipUnless(JAX, "no jax")
 class Devices(unittest.TestCase):
-    """Devices train as one does, and communicate as planned."""
+    """Checks that several devices compute the losses and gradients of one
+    device, and communicate as planned."""
 
     @classmethod
     def setUpClass(cls):
@@ -67,7 +68,7 @@ class Devices(unittest.TestCase):
 
 
 def small(model="tiny-llama", **keywords):
-    """Returns a plan of four CPU ranks."""
+    """Returns a plan for four CPU ranks."""
     return mtplan.plan(f"examples/{model}.json", **{
         "gpus": 4, "hardware": "cpu", "global_batch": 8, "pp": 1, "cp": 1,
         "zero": 0, "recompute": "none", "offload": "none", **keywords})
@@ -83,7 +84,8 @@ def tree_of(plan):
 
 @unittest.skipUnless(JAX, "no jax")
 class Refusals(unittest.TestCase):
-    """Plans that JAX cannot express are refused before anything is built."""
+    """Checks that plans that JAX cannot express are refused before anything is
+    built."""
 
     def refused(self, plan, params=None, **keywords):
         with self.assertRaises(mtplan.Error) as caught:
@@ -203,7 +205,7 @@ device_ids=([2,2]T(1,0)) {'b'}
 
 
 class Programs(unittest.TestCase):
-    """Collectives are read from the text of a compiled program."""
+    """Checks that collectives are read from the text of a compiled program."""
 
     def test_loops_groups_and_phases(self):
         self.assertEqual(dict(collectives_of(GATHER, {"dp": 2, "tp": 2})), {

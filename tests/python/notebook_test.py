@@ -10,7 +10,7 @@ FOLDER = ROOT / "examples" / "notebooks"
 
 
 class Notebooks(unittest.TestCase):
-    """A notebook shows what its cells compute."""
+    """Checks that a notebook shows what its cells compute."""
 
     maxDiff = None
 

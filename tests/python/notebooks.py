@@ -1,9 +1,10 @@
 """Runs the code of notebooks.
 
-    python3 notebooks.py [--write] NOTEBOOK.ipynb ...
+    python3 notebooks.py NOTEBOOK.ipynb
+    python3 notebooks.py --write NOTEBOOK.ipynb ...
 
-prints, for each notebook, the texts that its cells show, as a JSON list with a
-list for each cell. With --write, the texts become the notebook's outputs. The
+The first command prints the outputs of the notebook's cells, as a JSON list
+with a list for each cell. The second stores the outputs in each notebook. The
 code is plain Python, so no kernel is needed: a cell is executed as a kernel
 executes it, in the notebook's folder, and shows what it prints and the repr of
 its last line. Every notebook is run in a process of its own.
@@ -53,7 +54,7 @@ def outputs_of(printed, shown, count):
 
 
 def run(path):
-    """Returns the outputs of every cell of code. Changes the folder."""
+    """Returns the outputs of every cell of code. Changes the current folder."""
     path = pathlib.Path(path).resolve()
     os.chdir(path.parent)
     names = {"__name__": "__main__"}

@@ -1,4 +1,4 @@
-"""Tests of the package mtplan: what its functions return, and what they refuse.
+"""Tests what functions of the package mtplan return, and what they refuse.
 
 The current folder is the repository's, as for the examples in docstrings.
 """
@@ -27,7 +27,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def modules():
-    """Returns the package and its modules, but for the extension's."""
+    """Returns the package and its modules, except for the extension module."""
     return [mtplan] + [
         importlib.import_module(f"mtplan.{found.name}")
         for found in pkgutil.iter_modules(mtplan.__path__)
@@ -51,7 +51,7 @@ def public():
 
 
 class Examples(unittest.TestCase):
-    """Every example in a docstring or in the documentation holds."""
+    """Checks every example in docstrings and in the documentation."""
 
     def test_docstrings(self):
         for module in modules():
@@ -103,7 +103,7 @@ class Examples(unittest.TestCase):
 
 
 class Docstrings(unittest.TestCase):
-    """Docstrings of what users call name errors."""
+    """Checks that docstrings of public functions name errors."""
 
     def test_errors(self):
         for name, value in public():
@@ -118,7 +118,7 @@ class Docstrings(unittest.TestCase):
 
 
 class Types(unittest.TestCase):
-    """The annotations hold under mypy, if it is installed."""
+    """Checks the annotations with mypy, if it is installed."""
 
     def test_strict(self):
         if not importlib.util.find_spec("mypy"):
@@ -147,7 +147,7 @@ class Types(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
-    """A model may be a path, a dict or a configuration object."""
+    """Checks that a model may be a path, a dict or a configuration object."""
 
     def setUp(self):
         self.fields = json.loads(pathlib.Path(LLAMA).read_text())
@@ -208,7 +208,7 @@ class Models(unittest.TestCase):
 
 
 class Requests(unittest.TestCase):
-    """Keywords are the command's flags, with its words for errors."""
+    """Checks that keywords and errors are the command's flags and messages."""
 
     def refused(self, **space):
         with self.assertRaises(mtplan.Error) as caught:
@@ -322,7 +322,7 @@ class Requests(unittest.TestCase):
 
 
 class Plans(unittest.TestCase):
-    """A plan holds the data of the report."""
+    """Checks that a plan holds the data of the report."""
 
     @classmethod
     def setUpClass(cls):
@@ -412,7 +412,7 @@ class Plans(unittest.TestCase):
 
 
 class Machines(unittest.TestCase):
-    """Machines are read, edited and saved."""
+    """Checks that machines are read, edited and saved."""
 
     def test_every_preset_is_a_machine(self):
         for name in mtplan.machines():

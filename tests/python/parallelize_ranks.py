@@ -20,7 +20,7 @@ import mtplan
 from mtplan._step import backward
 
 RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
-#: Below the norm of the gradients of every case.
+#: Is below the gradient norm of every case.
 NORM = 0.5
 
 #: With transformers' 0.02, all attention is uniform to 1e-4, and gradients of q
@@ -183,7 +183,7 @@ def tasks(plan):
 
 
 def whole(gradient):
-    """Returns a gradient on every rank."""
+    """Returns the unsharded gradient on every rank."""
     return gradient.full_tensor() if hasattr(gradient, "full_tensor") \
         else gradient
 
@@ -192,7 +192,8 @@ def without_gradient(name):
     """Returns whether the true gradient of a parameter is 0.
 
     A bias of k adds the same number to all scores of a query, which softmax
-    ignores. Rotary embeddings, as in Qwen2, come between.
+    ignores. In Qwen2, rotary embeddings come between the bias and the scores,
+    so the bias of k has a gradient.
     """
     return name.endswith(("c_attn.k.bias", "attention.self.key.bias"))
 
@@ -373,7 +374,7 @@ def check_that_other_stages_are_freed(rank):
 
 
 def check_that_weights_are_compared(rank):
-    """Raises an AssertionError unless every rank refuses other weights."""
+    """Raises an AssertionError unless all ranks refuse unequal weights."""
     import torch
     model = new_model("llama")
     with torch.no_grad():

@@ -26,7 +26,8 @@ TORCH = all(map(importlib.util.find_spec, ("torch", "transformers")))
 
 @unittest.skipUnless(TORCH, "no torch or no transformers")
 class Ranks(unittest.TestCase):
-    """Four ranks train as one process, and communicate as planned."""
+    """Checks that four ranks compute the losses and gradients of one process,
+    and communicate as planned."""
 
     @staticmethod
     def cases():
@@ -56,8 +57,8 @@ class Ranks(unittest.TestCase):
                 bf16 = name.endswith("bf16")  # its rounding is 2**-9
                 self.assertLess(one["loss"], 5e-3 if bf16 else 1e-5)
                 self.assertLess(one["norm"], 1e-2 if bf16 else 1e-5)
-                # Rounding of fp32; in float64, GPT-2 and BERT with tp 4
-                # differ by less than 1e-13.
+                # The bound allows for rounding in fp32. In float64, GPT-2 and
+                # BERT with tp 4 differ by less than 1e-13.
                 self.assertLess(one["gradient"], 0.1 if bf16 else 5e-5,
                                 one["parameter"])
                 self.assertNotEqual(one["losses"][0], one["losses"][-1])
@@ -77,8 +78,8 @@ class Ranks(unittest.TestCase):
 
 @unittest.skipUnless(TORCH, "no torch or no transformers")
 class Modules(unittest.TestCase):
-    """Modules that a plan does not fit are refused before they are changed, and
-    steps of other modules before they run."""
+    """Checks that modules that a plan does not fit are refused before they are
+    changed, and steps of other modules before they run."""
 
     def refused(self, model, **keywords):
         from parallelize_ranks import new_model, plan_of
@@ -219,7 +220,7 @@ class Modules(unittest.TestCase):
 
 
 class Families(unittest.TestCase):
-    """Plans of other families are refused without PyTorch."""
+    """Checks that plans of other families are refused without PyTorch."""
 
     def test_other_families(self):
         plan = mtplan.plan("examples/tiny-vit.json", gpus=2)

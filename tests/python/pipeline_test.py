@@ -16,7 +16,8 @@ from mtplan._stages import keep_stages, stage_of
 
 
 class Stages(parallelize_test.Ranks):
-    """Ranks with stages train as one process, and communicate as planned."""
+    """Checks that pipeline stages compute the losses and gradients of a single
+    process, and communicate as planned."""
 
     def test_the_order_is_the_plans(self):
         for name, one in self.found.items():
@@ -40,7 +41,7 @@ class Stages(parallelize_test.Ranks):
 
 @unittest.skipUnless(parallelize_test.TORCH, "no torch or no transformers")
 class Parts(unittest.TestCase):
-    """A stage is run by the forward of the whole model."""
+    """Checks that the forward of the whole model runs a stage."""
 
     def test_layers_that_return_tuples_are_refused(self):
         import torch
@@ -56,7 +57,8 @@ class Parts(unittest.TestCase):
                 ids = torch.zeros(2, 32, dtype=torch.int64)
                 received = torch.randn(2, 32, 64)
                 self.assertGreater(stage(received, input_ids=ids, labels=ids), 0)
-                # An older transformers would take the first of a tuple.
+                # Older versions of transformers return tuples, of which the
+                # model takes the first element.
                 stage.entrance.forward = lambda *_, **__: received[0]
                 with self.assertRaisesRegex(
                         mtplan.Error, r"given \[32, 64\], .* \[2, 32, 64\]"):
@@ -65,7 +67,7 @@ class Parts(unittest.TestCase):
 
 @unittest.skipUnless(parallelize_test.TORCH, "no torch or no transformers")
 class Schedules(unittest.TestCase):
-    """PyTorch's schedules are the plan's, or are refused."""
+    """Checks that PyTorch's schedules are the plan's, or are refused."""
 
     def plan(self, **keywords):
         from parallelize_ranks import new_model, plan_of
@@ -85,7 +87,7 @@ class Schedules(unittest.TestCase):
         return order
 
     def issued(self, plan):
-        """Returns the same of PyTorch."""
+        """Returns the same for PyTorch's schedule."""
         from torch import nn
         from torch.distributed import pipelining
         degrees = plan.parallelism

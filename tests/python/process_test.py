@@ -1,4 +1,4 @@
-"""Tests of the package mtplan as part of a process: the libraries it loads, the
+"""Tests the package mtplan as part of a process: the libraries it loads, the
 threads and signals beside a search, and the program that trains.
 
 The current folder is the repository's.
@@ -27,7 +27,7 @@ from mtplan._commands import MTRUN
 
 
 class Libraries(unittest.TestCase):
-    """The package runs on a machine without MLIR."""
+    """Checks that the package runs on a machine without MLIR."""
 
     FROM_MACHINE = re.compile(
         r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so\.\d+$")
@@ -66,7 +66,7 @@ class Libraries(unittest.TestCase):
 
 
 class Interpreter(unittest.TestCase):
-    """A search leaves Python responsive."""
+    """Checks that Python stays responsive during a search."""
 
     LONG = "mtplan.plan('examples/mixtral-8x7b.json', gpus=512, cp='any')"
 
@@ -124,7 +124,7 @@ class Interpreter(unittest.TestCase):
 
 
 class Progress(unittest.TestCase):
-    """A search says how far it is."""
+    """Checks that a search reports its progress."""
 
     MODEL = "examples/mixtral-8x7b.json"
 
@@ -163,7 +163,7 @@ class Progress(unittest.TestCase):
 
 
 class Training(unittest.TestCase):
-    """A compiled plan trains on CPU ranks."""
+    """Checks that a compiled plan trains on CPU ranks."""
 
     @classmethod
     def setUpClass(cls):

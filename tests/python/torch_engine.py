@@ -24,7 +24,7 @@ DECAY = 0.9  # of the first moment of AdamW
 
 
 def load(module, imported, weights):
-    """Puts a checkpoint's weights where the module has them."""
+    """Loads a checkpoint's weights into the parameters of the module."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for op in imported.parameters:

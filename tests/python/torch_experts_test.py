@@ -1,4 +1,4 @@
-"""Tests of modules with experts as models. They are skipped without torch."""
+"""Tests modules with experts as models, if torch is installed."""
 
 import unittest
 
@@ -8,7 +8,7 @@ from torch_test import HAS_TORCH, HAS_TRANSFORMERS, LENGTH, family
 
 @unittest.skipUnless(HAS_TRANSFORMERS, "no transformers")
 class Capacity(unittest.TestCase):
-    """Experts take all tokens, unless a capacity is asked for."""
+    """Checks that experts take all tokens, unless a capacity is given."""
 
     def test_a_capacity_that_drops_tokens_is_noted(self):
         module = family("mixtral")
@@ -42,7 +42,7 @@ class Capacity(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class Forms(unittest.TestCase):
-    """Routing of our own is computed exactly, or refused."""
+    """Checks that other forms of routing are computed exactly, or refused."""
 
     def of(self, route):
         import torch

@@ -1,4 +1,4 @@
-"""Tests of forms that only look like known ones. They are skipped without torch."""
+"""Tests forms that only look like known ones, if torch is installed."""
 
 import unittest
 
@@ -11,7 +11,7 @@ from torch_test import HAS_TORCH
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class LookAlikes(unittest.TestCase):
-    """Unknown forms are refused, and not taken for known ones."""
+    """Checks that unknown forms are refused, and not taken for known ones."""
 
     def refused(self, module, inputs, reason):
         with self.assertRaises(mtplan.Error) as raised:

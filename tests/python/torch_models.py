@@ -1,4 +1,4 @@
-"""Models of our own that are imported, besides those of transformers."""
+"""Defines models to import, besides those of transformers."""
 
 import torch
 from torch import nn
@@ -53,7 +53,7 @@ class ParallelBlock(nn.Module):
 
     def forward(self, x):
         y = self.norm(x)
-        # An activation that is written out: the tanh form of GELU.
+        # This activation is written out: the tanh form of GELU.
         wide = self.up(y)
         wide = 0.5 * wide * (1 + torch.tanh(0.7978845608028654
                                             * (wide + 0.044715 * wide ** 3)))

@@ -35,7 +35,7 @@ class Recorder(torch.fx.Interpreter):
         self.seen = {}
 
     def run_node(self, node):
-        # These say which types the module computes in.
+        # These nodes assert the types in which the module computes.
         if "_assert_tensor_metadata" in str(node.target):
             return None
         self.seen[node.name] = super().run_node(node)
@@ -78,9 +78,10 @@ def patches(image, height, width, extra):
 def errors(module, example, targets=None):
     """Returns the errors of the loss and of the gradients of an imported module.
 
-    The error of a gradient is relative to its largest element, or to a thousandth
-    of the largest of all if that is larger: the gradient of the bias of all keys is
-    rounding error. ``targets`` are for a module that returns logits.
+    The error of a gradient is relative to its largest element, or to a
+    thousandth of the largest of all if that is larger, because the gradient of
+    the bias of all keys is only rounding error. ``targets`` are for a module
+    that returns logits.
     """
     module = module.double()
     exact_rotations(module)

@@ -1,4 +1,4 @@
-"""Tests of modules of PyTorch as models. They are skipped without torch."""
+"""Tests modules of PyTorch as models. Most tests are skipped without torch."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ from helpers import ROOT
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_TRANSFORMERS = HAS_TORCH and importlib.util.find_spec("transformers") is not None
 LENGTH, CLASSES = 32, 500
-# Transformers may warn about its defaults.
+# Transformers may warn about the defaults of other fields.
 DECODER = {"hidden_size": 64, "intermediate_size": 192, "num_hidden_layers": 3,
            "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": CLASSES,
            "max_position_embeddings": LENGTH}
@@ -55,7 +55,7 @@ FAMILIES = {
         **DECODER, **EXPERTS, "num_experts": 4, "num_experts_per_tok": 2,
         "moe_intermediate_size": 48, "shared_expert_intermediate_size": 96}),
 }
-# These have no family of their own in mtplan.
+# phi3 and qwen3 have no family of their own in mtplan.
 PLANNED = [name for name in FAMILIES if name not in ("phi3", "qwen3")]
 
 
@@ -70,13 +70,13 @@ def family(name):
 
 
 def example(module):
-    """Returns example inputs with drawn numbers and some tokens without a target."""
+    """Returns random example inputs, with some tokens without a target."""
     import torch
     from mtplan._torch import example_of
     made = {}
     for key, one in example_of(module, LENGTH).items():
         below = 2 if key == "token_type_ids" or one.dim() == 1 else CLASSES
-        # Token 0 is padding for some: PyTorch gives its lookup no gradient.
+        # Some models pad with token 0, whose row then gets no gradient.
         least = 1 if key == "input_ids" else 0
         made[key] = (torch.randn(one.shape, dtype=torch.float64)
                      if one.dtype.is_floating_point
@@ -87,7 +87,7 @@ def example(module):
 
 
 def shaken(module):
-    """Returns a module in eval mode whose gains and biases differ, too."""
+    """Returns a module in eval mode, with noise in gains and biases, too."""
     import torch
     for parameter in module.parameters():
         parameter.data.add_(0.05 * torch.randn_like(parameter))
@@ -96,7 +96,8 @@ def shaken(module):
 
 @unittest.skipUnless(HAS_TRANSFORMERS, "no transformers")
 class Families(unittest.TestCase):
-    """Modules of transformers compute and cost what they do in mtplan."""
+    """Checks that imported modules of transformers compute the same as in
+    PyTorch, and cost the same as their configs."""
 
     def test_loss_and_gradients_are_pytorchs(self):
         from torch_parity import errors
@@ -183,7 +184,7 @@ class Families(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class Own(unittest.TestCase):
-    """Models that no family describes."""
+    """Checks models that no family describes."""
 
     def check(self, module, inputs, targets):
         from torch_parity import errors
@@ -242,7 +243,7 @@ class Own(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
 class Refusals(unittest.TestCase):
-    """Models that cannot be imported are refused, and never cut."""
+    """Checks that models are refused if a part of them cannot be imported."""
 
     def refused(self, module, inputs, reason):
         with self.assertRaises(mtplan.Error) as raised:
@@ -326,7 +327,7 @@ class Refusals(unittest.TestCase):
 
 
 class WithoutTorch(unittest.TestCase):
-    """The package does not import torch by itself."""
+    """Checks that the package does not import torch by itself."""
 
     def test_import(self):
         ran = subprocess.run(

@@ -16,7 +16,7 @@ inline std::string examplePath(const std::string &name) {
   return std::string(MTPLAN_SOURCE_DIR) + "/examples/" + name + ".json";
 }
 
-/// The exit code and output of one run of mtplan.
+/// Holds the exit code and output of one run of mtplan.
 struct Ran {
   int code = -1;
   std::string out, err;
@@ -31,8 +31,8 @@ struct Ran {
 };
 
 /// Adds the flags that leave only dp, tp and the micro-batch open, and prefer
-/// the fastest plan, as far as `arguments` do not have these flags. A file of
-/// constraints must say all by itself.
+/// the fastest plan, unless `arguments` have them. Nothing is added beside a
+/// file of constraints, which must state all constraints by itself.
 inline std::vector<std::string> plain(std::vector<std::string> arguments) {
   if (std::ranges::find(arguments, "--constraints") != arguments.end())
     return arguments;

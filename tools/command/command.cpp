@@ -60,8 +60,8 @@ Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 )";
 
 // CLI11 stores every value as text. The reader of the flag's row checks the
-// text, so that all faults are reported together and files are checked
-// likewise.
+// text, so that all faults are reported together and values in files get the
+// same check.
 void addFlag(CLI::App &app, const FlagRow &row, Flags &flags) {
   const std::string key = row.shortName();
   CLI::Option *option = nullptr;

@@ -44,8 +44,9 @@ void describeExperts(const ir::LoadedModel &model, ModelFacts &facts) {
   });
 }
 
-// Returns the power of two whose multiples, times the tensor ranks, give the
-// model's padded vocabulary; 128 if none does.
+// Returns the power of two that gives the model's padded vocabulary if the
+// vocabulary is rounded up to a multiple of this power times the tensor ranks;
+// 128 if there is none.
 std::int64_t vocabularyMultiple(const ir::LoadedModel &model,
                                 std::int64_t tensorRanks) {
   constexpr std::int64_t kUsual = 128;
@@ -113,7 +114,8 @@ void describeModel(const ir::LoadedModel &model, std::int64_t tensorRanks,
 
 namespace {
 
-// The order of a layer's operators is Megatron-LM's, too.
+// Lists the labels of a GPT's operators, in the order in which Megatron-LM runs
+// the operators.
 constexpr std::array<std::string_view, 34> kGptLabels = {
     "wte",
     "wpe",

@@ -17,7 +17,7 @@
 
 namespace mtplan::tools {
 
-/// Sets the facts of the model and the dropout rates.
+/// Sets TrainerConfig::model and the dropout rates.
 /// \param tensorRanks  of the plan; trainers pad the vocabulary for them
 void describeModel(const ir::LoadedModel &model, std::int64_t tensorRanks,
                    TrainerConfig &config);

@@ -148,8 +148,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   return std::move(*plan);
 }
 
-/// Writes nothing if a file exists and differs, because the user may have
-/// edited it.
+/// Writes the program's files, or nothing if one of them exists and differs,
+/// because the user may have edited it.
 static bool writeProgram(const std::filesystem::path &folder,
                          const std::vector<codegen::ProgramFile> &files,
                          std::vector<std::string> &errors) {

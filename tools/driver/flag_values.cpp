@@ -120,8 +120,8 @@ Json stageLayersJson(const PlanRequest &, const SearchOptions &options) {
   return options.unevenCuts ? "any" : "even";
 }
 
-// The splits of two tensor axes follow from the flags unless they are asked
-// for.
+// The splits of two tensor axes are written only if the request names splits;
+// otherwise, other flags determine them.
 Json splitsJson(const PlanRequest &request, const SearchOptions &options) {
   if (request.tensorAxes != std::vector{1} && !request.asksForSplits)
     return Json();

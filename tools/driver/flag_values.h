@@ -19,8 +19,8 @@ namespace mtplan::tools {
 
 inline constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
 
-/// Set the members of a request from a flag's text, and add a fault for each
-/// error in it.
+/// These functions set members of a request from a flag's text, and add a fault
+/// for each error in the text.
 void readOverlap(const std::string &text, PlanRequest &request, Faults &faults);
 void readStageLayers(const std::string &text, PlanRequest &request,
                      Faults &faults);
@@ -29,7 +29,7 @@ void readTensorAxes(const std::string &text, PlanRequest &request,
 void readSplits(const std::string &text, PlanRequest &request, Faults &faults);
 void readEmit(const std::string &text, PlanRequest &request, Faults &faults);
 
-/// Return a flag's value as files store it.
+/// These functions return a flag's value as files store it.
 nlohmann::ordered_json overlapJson(const PlanRequest &request,
                                    const planner::SearchOptions &options);
 nlohmann::ordered_json stageLayersJson(const PlanRequest &request,

@@ -94,7 +94,7 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
 
 void checkDivisors(const SearchOptions &options,
                    std::vector<std::string> &errors) {
-  // One of two tensor axes may leave a dimension whole.
+  // One of two tensor axes may leave a dimension unsplit.
   if (!options.tp || options.tp2.only != std::vector{1})
     return;
   for (const planner::Divisor &divisor : options.divisors)

@@ -1,8 +1,8 @@
 //===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
 //
 // These functions reject contradictory numbers of a request. If one number does
-// not divide another, the message states both and the nearest numbers that
-// divide. The search itself skips choices that do not divide.
+// not divide another, the message states both and the nearest legal numbers.
+// The search itself skips such choices.
 //
 //===----------------------------------------------------------------------===//
 

@@ -67,8 +67,8 @@ void searchFewestGpus(const PlanRequest &request, PlanOutcome &outcome) {
     note(skipped, "and fewer: the products alone take longer");
 }
 
-// Bisects the memory limit, and keeps the fastest plan within the smallest
-// limit that has one.
+// Bisects the memory limit, and keeps the fastest plan under the smallest limit
+// for which a plan is found.
 void searchLeastMemory(PlanOutcome &outcome) {
   constexpr double kClose = 16.0 * 1024 * 1024;
   Problem &problem = *outcome.problem; // remains valid when its owner changes

@@ -282,7 +282,7 @@ private:
     offload.only = {planner::Offload::none};
   }
 
-  // Prefers presets with the same device.
+  // Returns the name of a preset with a host, if possible with the same device.
   std::string nearestWithHost() const {
     std::string nearest;
     for (const std::string &name : planner::presetNames()) {
@@ -321,7 +321,7 @@ private:
     if (!checkRanks())
       return false;
     std::size_t before = errors.size();
-    // One of two tensor axes may leave a dimension whole.
+    // One of two tensor axes may leave a dimension unsplit.
     const planner::SearchOptions &options = problem->options;
     const bool isOneAxis = options.tp2.only == std::vector{1};
     problem->pins = planner::resolvePins(
@@ -344,7 +344,7 @@ private:
   }
 
   // Implements PlanRequest::opensCounts. The objective gpus is excluded,
-  // because it tries many GPUs.
+  // because its search tries many numbers of GPUs.
   void openRecomputedLayers() {
     planner::SearchOptions &options = problem->options;
     if (!request.opensCounts || request.objective == Objective::gpus ||

@@ -47,7 +47,7 @@ struct Problem {
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
-/// Describes a search without a plan: `what` is the number of GPUs or the
+/// Describes a search that found no plan: `what` is the number of GPUs or the
 /// memory size.
 struct Attempt {
   std::string what, failure;
@@ -68,7 +68,7 @@ struct PlanOutcome {
   }
 };
 
-/// Builds the problem and, without errors, searches for plans.
+/// Builds the problem and, if there are no errors, searches for plans.
 /// \param errors  earlier errors, which become part of the outcome
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});

@@ -146,7 +146,7 @@ std::string strategyText(const planner::Op &op, const Strategy &strategy,
   return text;
 }
 
-// An operator has few strategies, so the text is compared with that of each.
+// An operator has few strategies, so `text` is compared with each one's text.
 std::optional<Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,
@@ -266,8 +266,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
                : machine.device.memory - outcome.keptFree;
-    // Each candidate's fastest plan for the device is the only one that is
-    // checked against the host memory; another plan may need less.
+    // The search compares only each candidate's fastest plan for the device
+    // with the host's memory; another plan may need less.
     return (rejection.isLowerBound ? "needs at least "
             : onHost               ? "the fastest plan for the device needs "
                                    : "the smallest plan needs ") +

@@ -1,10 +1,10 @@
 //===- plan_text.h - Plans and rejections as text ---------------*- C++ -*-===//
 //
 // Configurations, strategies, layouts and rejected meshes have the same text in
-// every report. Strategies and layouts are also read. "dp=b tp=o" assigns the
-// axis dp to the factor b, and the axis tp to the factor o. "tp=partial"
-// assigns tp to the operator's first linear group, "tp=partial.1" to the
-// second. Layouts have the form "[dp, -, tp] partial={cp:sum}".
+// every report. Strategies and layouts can also be read from text. "dp=b tp=o"
+// assigns the axis dp to the factor b, and the axis tp to the factor o.
+// "tp=partial" assigns tp to the operator's first linear group, "tp=partial.1"
+// to the second. Layouts have the form "[dp, -, tp] partial={cp:sum}".
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ readLayout(const std::string &text, const std::vector<std::int64_t> &shape,
            const planner::Mesh &mesh, std::string &error);
 
 struct RejectedMesh {
-  /// Rejects the candidate that came nearest to a plan.
+  /// Points to the rejection of the candidate that came nearest to a plan.
   const planner::Rejection *nearest = nullptr;
   std::int64_t candidates = 0; ///< number of rejected candidates
 };

@@ -86,7 +86,7 @@ FlagValue count(Member PlanRequest::*member, std::int64_t most) {
           }};
 }
 
-/// The value is a list of whole numbers to choose from, or "any".
+/// The value lists whole numbers for the search to choose from, or is "any".
 /// \param zero  word for the number 0; null if there is none
 FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most,
                  const char *zero = nullptr);
@@ -117,7 +117,7 @@ FlagValue word(Member PlanRequest::*member, const char *what,
           }};
 }
 
-/// The value is a list of some of `values` to choose from, or "any".
+/// The value lists some of `values` for the search to choose from, or is "any".
 template <typename Choice, typename Value, std::size_t N>
 FlagValue words(planner::Choices<Choice> PlanRequest::*member, const char *what,
                 const Value (&values)[N], FlagKind kind = FlagKind::words) {

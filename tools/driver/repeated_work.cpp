@@ -89,7 +89,8 @@ private:
     return options.microBatch.value_or(options.globalBatch / dp);
   }
 
-  // Also collects the factor sizes of repeated products in `sizes`.
+  // Counts the plan's work, and collects the factor sizes of repeated products
+  // in `sizes`.
   Work workOfPlan() {
     const int tensorAxis = planner::tensorAxisOf(planner::meshOf(plan.config));
     Work work;

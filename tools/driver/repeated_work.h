@@ -12,8 +12,8 @@ namespace mtplan::tools {
 /// Returns a note if the tensor-parallel ranks repeat most matrix products of
 /// the best plan, else an empty text. The note states the reason, and lists
 /// remedies unless there are pins. Ranks repeat a product only if tp divides
-/// none of the dimensions that may be split, or if a pin requires it. The
-/// outcome must have a plan.
+/// none of the dimensions that may be split, or if a pin requires the
+/// repetition. The outcome must have a plan.
 std::string repeatedWorkOf(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

@@ -65,8 +65,8 @@ inline std::vector<planner::Split> allSplits() {
           Split::sequence, Split::batch, Split::expert};
 }
 
-/// Returns the splits of tp without `--splits`: all but the samples, which dp
-/// splits.
+/// Returns the splits of tp if `--splits` is not given: all but the split of
+/// the samples, which dp splits.
 inline std::vector<planner::Split> defaultSplits() {
   std::vector<planner::Split> splits = allSplits();
   std::erase(splits, planner::Split::batch);
@@ -76,8 +76,8 @@ inline std::vector<planner::Split> defaultSplits() {
 inline constexpr std::int64_t kFewGpus = 8;
 
 /// By default, a request leaves only dp, tp and the micro-batch to the search.
-/// The command line leaves further choices to the search (read_flags.h). Empty
-/// names of files stand for none.
+/// The command line leaves further choices to the search (read_flags.h). An
+/// empty file name stands for no file.
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
@@ -113,8 +113,8 @@ struct PlanRequest {
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
-  /// Says whether `splits` also holds for two tensor axes. Otherwise these do
-  /// not split the sequence, because a layer would have too many layouts.
+  /// Says whether `splits` also holds for two tensor axes. Otherwise two axes
+  /// do not split the sequence, because a layer would have too many layouts.
   bool asksForSplits = false;
   /// Limits the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;

@@ -69,8 +69,8 @@ std::vector<bool> keptFor(const SegmentGraph &segment) {
   return kept;
 }
 
-// Writes the state's reducedOncePerStep: true for the only tensor axis, names
-// if there are two.
+// Writes the state's reducedOncePerStep: true if there is one tensor axis, else
+// the names of the axes.
 json reducedOncePerStepJson(const planner::ParameterState &state,
                             const planner::Mesh &mesh) {
   if (planner::tensorAxesOf(mesh).size() == 1)
@@ -81,7 +81,7 @@ json reducedOncePerStepJson(const planner::ParameterState &state,
   return names;
 }
 
-// Leaves out the first layer and the number of layers.
+// Writes a run, but leaves out its first layer and its number of layers.
 json runJson(const planner::ModelGraph &graph, const SegmentPlan &run,
              const planner::Mesh &mesh) {
   const SegmentGraph &segment = graph.segments[at(run.segment)];

@@ -58,7 +58,7 @@ void searchWithin(PlanOutcome &outcome) {
         planner::search(problem.graph, problem.machine, problem.options);
 }
 
-// Keeps the result only if a plan fits.
+// Searches with offload, and keeps the result only if a plan fits.
 void searchWithOffload(PlanOutcome &outcome) {
   Problem &problem = *outcome.problem;
   planner::SearchResult without = std::move(outcome.result);

@@ -49,7 +49,7 @@ struct Trace {
 /// Writes trace event JSON. Rounds times to nanoseconds first, so that adjacent
 /// events do not overlap. Leaves out, with an error, events with a negative
 /// duration or with times that are not finite or beyond 100 days, and arrows
-/// between missing events.
+/// from or to missing events.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 

@@ -1,7 +1,7 @@
 //===- deepspeed.h - DeepSpeed's JSON ---------------------------*- C++ -*-===//
 //
-// DeepSpeed's model and pipeline are code. The file states only batches,
-// precision, tensor and sequence parallelism, ZeRO, offloading and
+// In DeepSpeed, the model and the pipeline are code. The file states only
+// batches, precision, tensor and sequence parallelism, ZeRO, offloading and
 // recomputation.
 //
 //===----------------------------------------------------------------------===//

@@ -112,8 +112,8 @@ private:
                               replicas, p.dp, launch.gpus, p.dp));
   }
 
-  // DeepSpeed keeps the section without using the number of stages, which the
-  // code gives; writeDeepSpeed states the number here.
+  // DeepSpeed accepts this section, but takes the number of stages from the
+  // code. writeDeepSpeed states the number here.
   void stages() {
     JsonFields pipeline = section("pipeline");
     config.training.overlapPipeline = false; // stages wait for messages
@@ -160,7 +160,7 @@ private:
     config.training.fp32Gradients = wide || config.precision == Precision::fp32;
   }
 
-  // Needs the number of replicas, p.dp.
+  // The number of replicas, p.dp, must be set.
   void zero() {
     JsonFields z = section("zero_optimization");
     p.zeroStage = static_cast<int>(z.integer("stage", 0, 3, 0));
@@ -460,8 +460,8 @@ ordered_json zeroSection(const TrainerConfig &config) {
 Exported writeDeepSpeed(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json root;
-  // With tensor ranks, DeepSpeed multiplies by all ranks instead of all
-  // replicas, and rejects a global batch that it cannot make so.
+  // With tensor ranks, DeepSpeed computes the global batch from all ranks
+  // instead of all replicas, and rejects a stated batch that differs.
   if (p.tp == 1)
     root["train_batch_size"] = p.globalBatch;
   root["train_micro_batch_size_per_gpu"] = p.microBatch;

@@ -37,7 +37,7 @@ public:
                        std::int64_t most, std::int64_t fallback) const;
   double number(std::string_view name, double least, double most,
                 double fallback) const;
-  /// Requires a value in `allowed`.
+  /// Returns the option's value, which must be in `allowed`, or the fallback.
   std::string word(std::string_view name,
                    const std::vector<std::string> &allowed,
                    const std::string &fallback) const;

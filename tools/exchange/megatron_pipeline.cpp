@@ -3,8 +3,8 @@
 // Megatron-LM assigns layers in four ways: evenly, evenly except for given
 // numbers in the first and the last stage, with the embedding or the loss
 // counted as a layer, and by a layout. Megatron-LM has silently dropped layers
-// in two of these ways. Here, stages whose layers do not add up to the model's
-// are an error.
+// in two of these ways. Here, it is an error if the layers of the stages do not
+// add up to the model's.
 //
 //===----------------------------------------------------------------------===//
 

@@ -180,8 +180,9 @@ private:
     putIf(offloads, "use-precision-aware-optimizer");
   }
 
-  // Megatron-LM overlaps all-gathers of weights only with ZeRO and along with
-  // gradients, and sends only in interleaved schedules.
+  // Megatron-LM overlaps all-gathers of weights only with ZeRO, and only if
+  // reductions of gradients overlap too. It overlaps sends only in interleaved
+  // schedules.
   void overlaps() {
     const TrainingKnobs &t = config.training;
     putIf(t.overlapGradReduce, "overlap-grad-reduce");

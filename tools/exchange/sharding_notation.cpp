@@ -191,9 +191,9 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   return placement;
 }
 
-// Inserts `axis` into `dim` after the first axes whose sizes have the product
+// Inserts `axis` into `dim` after the leading axes whose sizes have the product
 // `factor`. The axes in `dim` must come later in the mesh. Returns false if no
-// first axes have this product.
+// leading axes have this product.
 bool insertAxis(std::vector<int> &dim, int axis, std::int64_t factor,
                 const Mesh &mesh) {
   auto place = dim.begin();

@@ -11,8 +11,8 @@
 //
 // Only DTensor can express a partial maximum, and Mesh-TensorFlow has no
 // partial layouts. A writer returns "", with an error, if the notation cannot
-// express the layout. A reader returns nothing on an error. Its message starts
-// with the column.
+// express the layout. A reader returns nothing on an error, whose message
+// starts with the column.
 //
 //===----------------------------------------------------------------------===//
 

@@ -11,7 +11,8 @@ namespace mtplan::tools {
 
 namespace {
 
-// Later errors often follow from earlier errors.
+// Only the first errors are reported, because later ones often follow from
+// them.
 constexpr std::size_t kMostErrors = 20;
 
 class Splitter {

@@ -21,7 +21,7 @@ public:
 
   /// Skips blanks, and reads `token` if it comes next.
   bool accept(std::string_view token);
-  /// Fails on any other text, like the methods below.
+  /// Reads `token`. Fails on any other text, like the methods below.
   void expect(std::string_view token);
   /// Reads letters, digits, `_` and `.`; returns "" if none come next.
   std::string word();

@@ -2,7 +2,7 @@
 //
 // A dictionary in a model's configuration maps module names to splits of
 // weights: {"layers.*.self_attn.q_proj": "colwise", ...}. A DistributedConfig
-// overrides it, with names that start at the whole model:
+// overrides the dictionary, with names that start at the whole model:
 // "model.layers.*.self_attn.q_proj". Each model family has its own names for
 // the same operators.
 //

@@ -303,7 +303,8 @@ public:
               Exported &exported)
       : parameters(all), axis(tensorAxis), out(exported) {}
 
-  /// Returns "" if the model lacks the module's weights, or with a refusal.
+  /// Returns the module's style; "" if the model lacks the module's weights,
+  /// or, with a refusal, if no style fits all of them.
   std::string_view find(const TpModule &module) {
     std::string_view style;
     std::string first;
@@ -345,8 +346,8 @@ private:
   Exported &out;
 };
 
-// A product that is split by rows takes what products that are split by columns
-// give, and modules pass each other nothing else that is split.
+// The input of a row-split product must come from column-split products.
+// Modules exchange no other sharded values.
 void refuseBrokenChains(
     const std::vector<std::pair<const TpModule *, std::string_view>> &styles,
     Exported &out) {

@@ -43,7 +43,8 @@ struct ModelFacts {
   std::int64_t sequence = 0;
   std::int64_t experts = 0;
   std::int64_t expertsPerToken = 0;
-  /// Tokens that an expert takes, relative to an even distribution; 0: all.
+  /// Limits the tokens of an expert, relative to an even distribution; 0: no
+  /// limit.
   double expertCapacity = 0;
   double balanceLoss = 0; ///< coefficient of the experts' balance loss
   bool swiglu = false;

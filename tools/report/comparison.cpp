@@ -102,8 +102,8 @@ std::optional<PlannedCandidate> solve(const Problem &problem,
       problem.options, machine, config, {kNever, 0}, cache, ignored);
 }
 
-// Also solves the candidate without a memory limit, to show the cost of the
-// limit.
+// Describes the chosen plan. Solves its configuration without a memory limit,
+// too, to show the cost of the limit.
 std::string chosenText(const PlanOutcome &outcome) {
   const PlannedCandidate &best = *outcome.best();
   planner::Machine unlimited = outcome.problem->machine;

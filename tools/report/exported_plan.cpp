@@ -19,8 +19,8 @@ namespace mtplan::tools {
 
 namespace {
 
-// Notes products in fp8, which trainers enable in other ways, and refuses
-// tiles.
+// Adds a note about fp8 products, which the user must enable in the trainer.
+// Refuses tiles, except for DeepSpeed, whose models can use tiles.
 void judgeWeights(const PlanOutcome &outcome, ExportKind kind, Exported &out) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
   const std::string tiled = tiledText(facts);

@@ -162,7 +162,7 @@ private:
     return dims;
   }
 
-  /// Holds a value of `count` layers from layer `first`.
+  /// Holds a value of `count` layers, which begin at layer `first`.
   struct LabelledLayers {
     std::string label;
     int first, count;

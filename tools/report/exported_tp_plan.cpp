@@ -19,8 +19,9 @@ using planner::SegmentPlan;
 
 namespace {
 
-// Adds the weights of one run of layers, one by one, as the first operator
-// reads them. The head's table is added as lm_head.weight, [in][out].
+// Adds each weight of each layer of a run, in the layout in which the first
+// operator reads the weight. The head's table is added as lm_head.weight,
+// [in][out].
 void addRun(const planner::ModelGraph &graph, const SegmentPlan &run, int axis,
             std::vector<PlacedParameter> &placed, Exported &out) {
   const planner::SegmentGraph &segment = graph.segments[at(run.segment)];

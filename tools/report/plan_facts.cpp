@@ -72,8 +72,8 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   return false;
 }
 
-// Each stage is listed separately, because every stage that uses a tied weight
-// stores it.
+// The stages' collectives are counted one stage at a time, because every stage
+// that uses a tied weight stores it.
 std::vector<planner::LedgerEntry>
 collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
   std::vector<planner::LedgerEntry> all;
@@ -121,7 +121,7 @@ planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
 /// experts, offloading, tiles or another schedule.
 struct Gap {
   const char *name, *without;
-  /// Is the time that the term adds to the step; null for a schedule.
+  /// Points to the time that the term adds to the step; null for a schedule.
   planner::Seconds planner::StepTime::*time;
   /// No published run uses this schedule, which is compared with 1f1b.
   ScheduleKind schedule;

@@ -88,7 +88,7 @@ struct PlanFacts {
   std::vector<RunFact> runs;
   std::vector<planner::LedgerEntry> collectives;
   double tokensPerSecond = 0.0;
-  /// Counts the model's matrix products per GPU, without recomputation.
+  /// Is the rate of the model's matrix products per GPU, without recomputation.
   planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
@@ -155,8 +155,8 @@ std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
 /// Describes the all-gather over all ranks that precedes each update. Each rank
 /// contributes its sum of squared gradients, the rounding error of this sum,
 /// and the values for the log, all in double precision. The sums also show an
-/// overflow. GPUs also gather the sums among themselves. The planner predicts
-/// no time for this all-gather.
+/// overflow. GPUs also all-gather the sums device to device, so that they need
+/// not wait for the host. The planner predicts no time for this all-gather.
 struct Agreement {
   planner::Bytes bytes; ///< of one rank
   std::string values;   ///< "gradient norm, overflow, loss"

@@ -86,7 +86,7 @@ int ownerOf(const std::string &cause, const std::vector<const OpFact *> &ops) {
   return owner;
 }
 
-// Leaves out the prefix that the name shares with `last`.
+// Appends `name` without the prefix that it shares with `last`.
 void appendName(std::string &names, std::string &last,
                 const std::string &name) {
   std::size_t dot = name.rfind('.');

@@ -288,7 +288,7 @@ std::string memoryText(const planner::MemoryUse &memory) {
   return text;
 }
 
-// Returns nothing if the machine file does not divide the reserved memory.
+// Returns "" if the machine file does not say what the reserved memory is for.
 std::string marginsText(const planner::Device &device) {
   if (device.reservedContext.value + device.reservedBuffers.value == 0)
     return "";
@@ -317,8 +317,8 @@ std::string zeroText(const Problem &problem,
 }
 
 // Returns whether no mesh is fast enough: either the plan found exceeds the
-// requested time, or the lower bounds of all meshes do. Meshes with degrees
-// that do not divide are ignored.
+// requested time, or the lower bounds of all meshes do. Meshes with illegal
+// degrees are ignored.
 bool nothingIsFast(const PlanOutcome &outcome) {
   using Reason = planner::Rejection::Reason;
   const auto &nearest = outcome.result.nearest;

@@ -1,7 +1,7 @@
 //===- sweep.h - The best plan for each value of some flags -----*- C++ -*-===//
 //
-// A sweep searches once for each combination of values of some flags. Each
-// search makes the other choices.
+// A sweep searches once for each combination of values of the swept flags. Each
+// search chooses the values of the other flags.
 //
 //===----------------------------------------------------------------------===//
 

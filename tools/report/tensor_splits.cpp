@@ -33,7 +33,8 @@ constexpr ExpectedSplit kExpected[] = {
 constexpr std::array<std::string_view, 4> kSplits = {"column", "row", "head",
                                                      "vocab"};
 
-// Returns the word for the use of the tensor axis, or "" if any use is fine.
+// Returns the word for the split that trainers use over the tensor axis, or ""
+// if any split is fine.
 std::string_view expectedWord(const planner::Op &op, bool sequence) {
   for (const ExpectedSplit &expected : kExpected)
     if (op.name.ends_with(expected.tail))

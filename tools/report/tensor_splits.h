@@ -20,9 +20,9 @@ namespace mtplan::tools {
 std::string twoAxesText(const std::string &trainer,
                         const planner::Parallelism &config);
 
-/// Returns a reason if the best plan's tensor ranks work otherwise than
-/// Megatron-LM's, which are also those of `trainer`.
-/// \param sequence  the trainer splits the sequence of norms and sums
+/// Returns a reason if the best plan splits operators over tensor ranks in
+/// another way than Megatron-LM, which `trainer` follows; else nothing.
+/// \param sequence  whether the trainer splits the sequence of norms and sums
 std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
                                               const std::string &trainer,
                                               bool sequence);

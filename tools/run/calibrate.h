@@ -63,8 +63,8 @@ std::string measurementsText(const CalibratedOn &on,
 
 struct Calibrated {
   std::string machineText;
-  /// Gives values, instead of asking for a fit, for figures that the fit could
-  /// not determine.
+  /// Has a value in place of "fit" for each figure that the fit could not
+  /// determine.
   std::string measurementsText;
   planner::Machine before;
   planner::MachineFit fit;
@@ -82,7 +82,7 @@ bool isGradient(const runtime::MeasuredRun &run);
 
 double attentionFlopsOf(const runtime::MeasuredRun &run);
 
-/// Uses mtplan's own software file.
+/// Predicts the time of a run with mtplan's own software file.
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 

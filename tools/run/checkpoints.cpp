@@ -97,8 +97,8 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
 }
 
 std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
-  // Later checkpoints would be inside this one, where the next start would not
-  // find them.
+  // If --checkpoint names a checkpoint, later checkpoints would be inside it,
+  // where the next start would not find them.
   if (!flags.checkpoint.empty() &&
       std::filesystem::exists(flags.checkpoint + "/" + kManifestName))
     throw BadInput(flags.checkpoint + ": is a checkpoint itself; --checkpoint "

@@ -48,7 +48,8 @@ std::vector<std::string> ownCommand() {
   return words;
 }
 
-// Returns torchrun's variables. The run's ID determines the port.
+// Returns this process's environment with torchrun's variables. The run's ID
+// determines the port.
 std::vector<std::string> environmentOf(int rank, int ranks) {
   std::vector<std::string> all;
   static const auto kNow = std::chrono::system_clock::now().time_since_epoch();

@@ -60,7 +60,7 @@ struct StartPart {
   std::string shown;
 };
 
-/// Divides the ranks by the content that they have of one StartPart.
+/// Divides the ranks by the content of their copy of one StartPart.
 struct Sides {
   /// Lists the ranks with the most common content. In a tie, the content of the
   /// lowest rank counts.

@@ -27,7 +27,8 @@ struct PlanComparison {
   bool found = false;
   std::string configuration;
   double planned = 0.0; ///< seconds
-  /// The optimum is faster by at most this share of it; 0: the plan is proved.
+  /// The plan is slower than the optimum by at most this share of the optimum;
+  /// 0: the plan is proved optimal.
   double gap = 0.0;
   double searchSeconds = 0.0;
 

@@ -239,8 +239,8 @@ struct Size {
 // The values are from table 1 and figure 5 of the paper. The overlap of
 // gradient reduction follows Megatron-LM's README: PyTorch's overlapping
 // implementation raises the largest model's scaling from 60 % to 76 % on 512
-// GPUs. Because of its memory, the overlap slows the smaller models at tp 1 and
-// 2.
+// GPUs. The overlap needs memory, and therefore slows the smaller models at tp
+// 1 and 2.
 constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
                            {2, 1920, 54, 20, 0.95, 0.83, false},
                            {4, 2304, 64, 24, 0.82, 0.79, true},

@@ -133,7 +133,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Selects a preset for texts with all of the words, in lower case.
+/// Selects `preset` for a text that contains all `words`, which are in lower
+/// case.
 struct Rule {
   std::vector<const char *> words;
   const char *preset;

@@ -23,7 +23,8 @@ struct RunRow {
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
   /// `intraNodeGBps` is the bandwidth between a device and its node, in both
-  /// directions together; `interNodeGBps` is that of a node.
+  /// directions together; `interNodeGBps` is the bandwidth between a node and
+  /// the network, in one direction.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
   std::int64_t layers = 1, hidden = 1, heads = 1, vocabulary = 1;

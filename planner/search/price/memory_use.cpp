@@ -42,7 +42,7 @@ double recomputedBytesOf(const SegmentGraph &segment, const SegmentPlan &plan,
   return bytes;
 }
 
-// Returns whether `plan` and the run before share one saved copy of a value.
+// Returns whether `plan` and the run before it share one saved copy of a value.
 bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
               std::size_t tensor) {
   return before && before->segment == plan.segment &&

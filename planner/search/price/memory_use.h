@@ -38,7 +38,8 @@ struct RepeatWorkspace {
   std::vector<int> tensors;
 };
 /// Returns the workspace of one repeat with the choices of `plan`. The time is
-/// linear in the operators times the tensors of the segment.
+/// proportional to the number of operators times the number of tensors of the
+/// segment.
 RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
                             const Setting &setting);
 

@@ -69,7 +69,7 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
 enum class LedgerPhase : std::uint8_t { forward, backward, update };
 const char *nameOf(LedgerPhase phase);
 
-/// Describes equal collectives.
+/// Describes a group of equal collectives.
 struct LedgerEntry {
   StepKind kind{};
   int axis = 0;
@@ -79,14 +79,15 @@ struct LedgerEntry {
   std::string segment;
   std::int64_t perMicroBatch = 0; ///< of one replica; 0 in the update
   std::int64_t perStep = 0;
-  /// Holds the time of one collective. For activations, this includes the share
-  /// that the software hides, and excludes the copies around the collective.
+  /// Holds the time of one collective. For activations, the time includes the
+  /// share that the software hides, and excludes the copies around the
+  /// collective.
   Seconds time;
 };
 
 /// Returns the collectives in chain order: forward, backward, update.
 /// Collectives of recomputation belong to backward. The time is linear in the
-/// plans.
+/// size of `plans`.
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);

@@ -22,8 +22,8 @@ public:
     change[from] += bytes;
     change[to + 1] -= bytes;
   }
-  /// Holds the most bytes that are alive at once, and the first operator with
-  /// that many, or -1 if nothing is alive.
+  /// Holds the most bytes that are alive at one operator, and the first such
+  /// operator, or -1 if nothing is alive.
   struct Peak {
     double bytes = 0.0;
     int op = -1;
@@ -55,7 +55,7 @@ private:
   std::vector<Life> lives;
 };
 
-/// Returns whether a segment computes while the next one receives weights.
+/// Returns whether a segment computes while the next segment's weights arrive.
 bool gathersAhead(const Setting &setting);
 
 /// Holds the bytes of a segment's weights that replicas gather, by phase.

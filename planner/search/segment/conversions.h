@@ -21,8 +21,8 @@
 
 namespace mtplan::planner {
 
-/// Describes a producer or reader of a tensor: a variable, and for each of its
-/// values the layout of the tensor, as an index into the tensor's domain.
+/// Describes a producer or reader of a tensor: a variable, and for each value
+/// of the variable the tensor's layout, as an index into the tensor's domain.
 struct Port {
   int variable = -1;
   std::vector<int> layouts;

@@ -31,8 +31,8 @@ struct SegmentPlan {
   std::vector<Strategy> strategies; ///< by op
   /// Holds, by tensor, its layout when produced or received; none for inputs.
   std::vector<std::optional<Layout>> made;
-  /// Holds, by tensor, the layout in which backward finds it; none if not
-  /// saved.
+  /// Holds, by tensor, the layout in which it is saved for backward; none if it
+  /// is not saved.
   std::vector<std::optional<Layout>> saved;
   /// Lists the layout changes, by tensor, in a legal order.
   std::vector<PlannedConversion> conversions;
@@ -55,7 +55,7 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
 
 /// Returns the operator into which `op` may be fused, or null: `op` must read
 /// that operator's result in the layout in which it is produced. The time is
-/// linear in the operators.
+/// linear in the number of operators.
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
   const Op &consumer = segment.ops[at(op)];
@@ -72,7 +72,7 @@ inline const Op *fusedProducer(const SegmentGraph &segment,
 /// Returns a sentence for every contradiction within or between runs, which are
 /// in chain order: a value is read in a layout in which it does not exist;
 /// neighbours disagree about a boundary's layout; a tied parameter is stored in
-/// two layouts. The time is linear in the plans.
+/// two layouts. The time is linear in the size of `plans`.
 std::vector<std::string> check(const ModelGraph &graph,
                                const std::vector<SegmentPlan> &plans,
                                const Setting &setting);

@@ -48,15 +48,15 @@ public:
   }
 
 private:
-  // Returns the nearest global batches that divide by `dp`, for example "510
-  // and 513".
+  // Returns the nearest global batches that `dp` divides, for example "510 and
+  // 513".
   std::string batchesNear(std::int64_t dp) const {
     std::int64_t below = options.globalBatch / dp * dp;
     return nearestOf({std::max(below, dp), below + dp}, {options.globalBatch});
   }
 
-  // Returns the legal values of Parallelism::tp2. Each of two tensor axes has
-  // several ranks.
+  // Returns the legal values of Parallelism::tp2. If there are two tensor axes,
+  // each has several ranks.
   std::vector<int> secondTensorRanks(Parallelism config) const {
     std::vector<int> ranks;
     for (std::int64_t tp2 : divisorsOf(config.tp)) {
@@ -116,7 +116,7 @@ private:
 
   // Returns a dimension that tp must divide but does not, as text. Only a
   // requested tp is checked; an open tp may still be useful for other splits,
-  // and one of two tensor axes may leave the dimension whole.
+  // and one of two tensor axes may leave the dimension unsplit.
   std::string violatedDivisor(const Parallelism &config) const {
     if (!options.tp || config.tp2 > 1)
       return {};
@@ -212,8 +212,9 @@ private:
     }
   }
 
-  // Returns whether all layers carry values of the same shapes. The chunks of a
-  // stage are solved as one chain, so any layer must be able to follow another.
+  // Returns whether all layers receive values of the same shapes. The chunks of
+  // a stage are solved as one chain, so any layer must be able to follow
+  // another.
   bool layersCarryEqualShapes() const {
     const SegmentGraph *first = nullptr;
     auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {

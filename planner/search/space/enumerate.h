@@ -34,8 +34,8 @@ struct Rejection {
   bool isLowerBound = false;
   std::string detail;
   bool limited = false; ///< whether more memory might lower the bound
-  /// Counts `config` and those with other numbers of recomputing layers or
-  /// cuts.
+  /// Counts `config` and the configurations that share this rejection, which
+  /// have other numbers of recomputed layers or other cuts.
   std::int64_t count = 1;
 };
 
@@ -83,15 +83,15 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
 /// Returns whether the layers are divided as evenLayers() divides them.
 bool isEven(const Parallelism &config);
 
-/// Returns whether the number of recomputing layers is a choice.
+/// Returns whether a number of recomputed layers other than all is allowed.
 bool isCounted(const SearchOptions &options);
 
-/// Returns the allowed numbers of recomputing layers per virtual stage in
+/// Returns the allowed numbers of recomputed layers per virtual stage in
 /// configurations like this one, ascending: 0, 1, ..., -1 for all. A larger
 /// number takes more time and less memory.
 std::vector<int> recomputeCounts(const Parallelism &config,
                                  const SearchOptions &options);
-/// Returns the configuration with a number from recomputeCounts().
+/// Returns the configuration with `count`, a number from recomputeCounts().
 Parallelism withCount(Parallelism config, int count);
 /// Returns the number that withCount() sets.
 int countOf(const Parallelism &config);

@@ -1,8 +1,8 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
 // Defines a configuration, which states how a plan uses the devices, as a
-// Megatron-LM command line or a DeepSpeed file does. It leaves the strategies
-// of the operators open.
+// Megatron-LM command line or a DeepSpeed file does. A configuration leaves the
+// strategies of the operators open.
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
 // the state that ZeRO shards (zeroRanks). Both sizes must be compatible with
@@ -60,8 +60,9 @@ struct Parallelism {
   /// than ep.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
-  /// Counts the layers per virtual stage that recompute by `recompute`; the
-  /// other layers save all values. If negative, all layers recompute.
+  /// Counts the layers per virtual stage to which `recompute` applies; the
+  /// other layers save all values. If negative, `recompute` applies to all
+  /// layers.
   int recomputeLayers = -1;
   Offload offload = Offload::none;
   /// Counts the tiles in which ZeRO stage 3 all-gathers, uses and reduces the
@@ -95,15 +96,16 @@ ScheduleShape shapeOf(const Parallelism &config);
 /// stages, this is the mean over the rank's chunks.
 double inFlightOf(const Parallelism &config, int stage);
 
-/// Returns the share of layers that recompute, of all or of one stage's.
+/// Returns the share of recomputed layers among all layers, or among one
+/// stage's.
 double recomputeShareOf(const Parallelism &config);
 double recomputeShareOf(const Parallelism &config, int stage);
 /// Returns the least recomputeShareOf() of all stages. Layers differ in time,
 /// so only this share of the total time is certainly recomputed.
 double leastRecomputeShareOf(const Parallelism &config);
 
-/// Returns the index of the first tensor axis. All axes from it on are tensor
-/// axes.
+/// Returns the index of the first tensor axis. This axis and all later axes are
+/// tensor axes.
 inline int tensorAxisOf(const Mesh &mesh) {
   const int last = static_cast<int>(mesh.axes.size()) - 1;
   return mesh.axes.back().name == "tp2" ? last - 1 : last;

@@ -191,7 +191,7 @@ private:
                [&](const std::string &word) { return isLegal(pin, word, op); });
   }
 
-  // Returns whether a value that tells tensor axes apart may do so.
+  // Rejects a value that distinguishes tensor axes if there is only one axis.
   bool hasAxes(const PinText &pin, const std::string &value) {
     if (limits.hasTwoAxes || (value.find('+') == value.npos && value != "tp2"))
       return true;

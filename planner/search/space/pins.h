@@ -43,8 +43,8 @@ struct PinSpace {
   bool hasTwoAxes = false;   ///< whether there may be two tensor axes
 };
 
-/// Returns the parts of a pin's value, by tensor axis or axis name: "column"
-/// and "row" for "column+row".
+/// Returns the parts of a pin's value, which are splits or names of axes:
+/// "column" and "row" for "column+row".
 std::vector<std::string> partsOfValue(const std::string &value);
 
 /// Returns whether `pattern` matches all of `name`, in O(|pattern| |name|).
@@ -55,8 +55,9 @@ bool matchesPattern(const std::string &pattern, const std::string &name);
 std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
                                       const std::vector<PinText> &pins);
 
-/// Returns the pins by the indices of `graph`, whose segments must be cut at
-/// pinCuts. Every pin that cannot be honoured is added to `errors`.
+/// Returns the pin of each operator and parameter of `graph`, whose segments
+/// must be cut at pinCuts. Every pin that cannot be honoured is added to
+/// `errors`.
 Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
                  const PinSpace &space, std::vector<std::string> &errors);
 

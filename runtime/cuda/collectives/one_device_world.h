@@ -29,9 +29,10 @@ private:
 
   void make(const Call &call, const void *in, void *out) override;
 
-  /// Holds the events of one rank in a call. `arrived` means that its buffers
-  /// are ready, and `done` that the rank no longer uses any buffer. A rank
-  /// records an event again only after all ranks have waited for it.
+  /// Holds the events of one rank in a call. `arrived` means that the rank's
+  /// buffers are ready, and `done` means that the rank no longer uses any
+  /// buffer. A rank records an event again only after all ranks have waited for
+  /// it.
   struct Marks {
     Event arrived, done;
   };
@@ -59,8 +60,8 @@ public:
 
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
-  /// Copies the data to a parcel. A parcel that is large enough is reused once
-  /// the receiver has queued its read, so that usually only the first step
+  /// Copies the data to a parcel. A large enough parcel is reused once the
+  /// receiver has queued the copy from it, so that usually only the first step
   /// allocates parcels.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
@@ -79,7 +80,7 @@ public:
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  /// Holds a buffer for messages between two ranks, which share its ownership.
+  /// Holds a buffer for messages between two ranks. Both ranks own the buffer.
   struct Parcel {
     explicit Parcel(std::size_t size) : memory(size), room(size) {}
 

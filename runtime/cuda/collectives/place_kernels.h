@@ -20,7 +20,7 @@ struct PieceRows {
   std::int64_t rows = 1, inner = 1, stride = 1;
 };
 
-/// Reduces all sources, in order, into every output, with the same bits as
+/// Reduces all sources, in order, into every output. The bits equal those of
 /// runtime/communicator/reduce.h. All functions queue kernels on the selected
 /// stream. Outputs have contiguous rows. An output may be a source if there is
 /// one row.

@@ -2,9 +2,9 @@
 //
 // NCCL copies data through internal buffers, unless the caller's buffers are
 // registered. Ranks of a machine access each other's registered memory
-// directly, and switches with in-network reduction can use it. Registered
-// memory comes from NCCL's allocator, which rounds sizes up to the device's
-// mapping granularity.
+// directly, and so can switches with in-network reduction. Registered memory
+// comes from NCCL's allocator, which rounds sizes up to the device's mapping
+// granularity.
 //
 // Either all ranks of a communicator must register memory, or none: NCCL does
 // not define mixed cases. A failed registration is therefore an error.
@@ -25,7 +25,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Ends error messages with the way to disable registration.
+/// Is the end of error messages, which says how to disable registration.
 inline constexpr const char *kWithoutRegistration =
     " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
 

@@ -159,8 +159,8 @@ void addAttentionGrad(const AttentionShape &shape, Graph &graph) {
 
 Taken offer(Graph &graph, cudnnHandle_t handle) {
   const fe::error_t said = ask(graph, handle);
-  // PREREQUISITE_MISSING does not mean that the graph is unsupported, but that
-  // a library is not installed.
+  // PREREQUISITE_MISSING means that a library is not installed. The graph may
+  // be supported.
   if (said.err_msg.find("PREREQUISITE_MISSING") != std::string::npos)
     throw DeviceError("cuDNN lacks something it needs: " + said.err_msg);
   return {said.is_good(), said.err_msg};

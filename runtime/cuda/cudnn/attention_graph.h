@@ -29,7 +29,8 @@ enum class AttentionTensor : std::int64_t {
   valueGrad
 };
 
-/// Graphs can be built for a description of a device, so tests need no GPU.
+/// A graph can be built for a mere description of a device, so tests need no
+/// GPU.
 using Graph = cudnn_frontend::graph::Graph;
 
 /// Adds attention to a new graph: query, key, value -> result, sums.
@@ -57,7 +58,7 @@ struct Taken {
 Taken offer(Graph &graph, cudnnHandle_t handle);
 
 /// Holds the graphs of a rank; layers with equal shapes share a graph. If cuDNN
-/// itself fails, our own kernels replace it, with one warning.
+/// itself fails, our own kernels are used and one warning is printed.
 struct CudnnGraphs {
   /// Makes a graph, or returns null if cuDNN does not support it.
   /// \throws DeviceError if cuDNN does not work or cannot build the graph

@@ -37,10 +37,10 @@ mostSamples(const AttentionShape &shape,
             const std::function<bool(const AttentionShape &)> &takes);
 
 /// Makes the kernel of an `attention` or `attention_grad`. Returns null if
-/// cuDNN is missing, disabled (MTPLAN_CUDNN=0) or not working, or has no such
-/// kernel on this device. cuDNN is used for attention in 16-bit types without
-/// dropout, bias and soft cap. cuDNN's dropout masks would depend on the
-/// sharding. Our own kernels compute all other cases.
+/// cuDNN is missing, is disabled (MTPLAN_CUDNN=0), does not work, or has no
+/// such kernel on this device. cuDNN is used for attention in 16-bit types
+/// without dropout, bias and soft cap. cuDNN's dropout masks would depend on
+/// the sharding. Our own kernels compute all other cases.
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 

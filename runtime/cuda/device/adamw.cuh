@@ -9,9 +9,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Computes the gradient factor and whether the step is skipped, with the bits
-/// of runtime/training/gradient_factor.h: one thread adds in the same order,
-/// without contracted operations. `decision` may point into `step`.
+/// Computes the gradient factor and whether the step is skipped. The bits equal
+/// those of runtime/training/gradient_factor.h, because one thread adds in the
+/// same order, without contracted operations. `decision` may point into `step`.
 static __global__ void decideFactor(const DeviceLongSum *sums,
                                     std::int64_t ranks, const StepNumbers *step,
                                     double *decision) {

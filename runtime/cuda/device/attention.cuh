@@ -33,7 +33,7 @@ template <int Width> struct AttendShape {
 /// Probabilities are relative to a reference score of the row. When a
 /// probability would exceed 2^kSlack, the reference is raised to the largest
 /// score, and earlier sums are rescaled, like in FlashAttention-4. Few tiles
-/// need this, and 16-bit numbers can represent 2^kSlack.
+/// need a rescaling, and 16-bit numbers can represent 2^kSlack.
 template <int Strips> struct RunningRows {
   static constexpr float kSlack = 8.0F;
 
@@ -257,8 +257,8 @@ __global__ void __launch_bounds__(kTileThreads)
       const R before = largest[r];
       const R top = overWarp(score, Larger());
       largest[r] = top > before || top != top ? top : before;
-      // The factor is 1 if the maximum is unchanged, even if it is still
-      // -infinity.
+      // The factor is 1 if the maximum is unchanged, even if the maximum is
+      // still -infinity.
       const R factor = before == largest[r] ? R(1) : exp(before - largest[r]);
       const R share = seen ? exp(score - largest[r]) : R(0);
       totals[r] = totals[r] * factor + share;

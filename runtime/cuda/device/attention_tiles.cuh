@@ -87,8 +87,8 @@ struct Heads {
                                  std::int64_t s, std::int64_t k) const {
     return maskRow(b, head, s) + scoreIndex(k);
   }
-  /// Returns the index into `buckets` for a query and a key; it depends only on
-  /// their distance.
+  /// Returns the index into `buckets` for a query and a key. The index depends
+  /// only on their distance.
   __host__ __device__ std::int64_t bucketAt(std::int64_t s,
                                             std::int64_t k) const {
     return k - s + queries - 1;

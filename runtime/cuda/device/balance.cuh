@@ -14,7 +14,7 @@ template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;
 
-  /// Returns the factor of weighExperts.
+  /// Returns the factor by which weighExperts multiplies the number of tokens.
   __device__ R scale(const Operand &count) const {
     return static_cast<R>(
         coefficient * static_cast<double>(experts) /

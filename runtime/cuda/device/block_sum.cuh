@@ -80,8 +80,9 @@ __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,
 }
 
 /// Computes a sum in double-double precision, like runtime/backend/long_sum.h.
-/// Intrinsics round the squares: a contracted square and sum would lose the
-/// rounding error. Members have no initializers, as shared memory requires.
+/// Squares are computed by intrinsics, because a contracted square and sum
+/// would lose the rounding error. Members have no initializers, because
+/// variables in shared memory permit none.
 struct DeviceLongSum {
   double sum, lost;
 

@@ -81,7 +81,8 @@ struct KeptScores {
   std::uint32_t *words;
   std::int64_t queries, groups; ///< of a head
 
-  /// The number of queries is rounded up to a multiple of the largest tile.
+  /// The number of queries is rounded up to a multiple of this number, the size
+  /// of the largest tile.
   static constexpr std::int64_t kRounded = 128;
 
   __host__ __device__ KeptScores(const Heads &all, void *memory)
@@ -135,9 +136,8 @@ public:
   __device__ float factor() const { return ofKept; }
 
   /// Loads the words of two of the eight queries from `query` on. A word may be
-  /// unwritten if its bits have no effect, because the query does not exist
-  /// (its rows are zeros) or sees no key of the group (its scores are
-  /// -infinity).
+  /// unwritten if its bits have no effect: the query does not exist (its rows
+  /// are zeros) or attends to no key of the group (its scores are -infinity).
   __device__ Words load(int head, int query) const {
     const uint2 words = *reinterpret_cast<const uint2 *>(
         first + head * perHead + query + laneOfWarp() % 4 * 2);
@@ -179,7 +179,8 @@ __device__ void drop(CorePairs<Strips, Columns> &pairs, const CoreMask &mask,
       }
 }
 
-/// These classes replace KeptPair, CoreMask and StoredMask without dropout.
+/// These classes replace KeptPair, CoreMask and StoredMask if there is no
+/// dropout.
 struct AllKept {
   __device__ void zeroDropped(float &, float &) const {}
 };

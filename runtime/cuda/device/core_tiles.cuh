@@ -23,7 +23,8 @@ inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr int kMostOnCores = 128; ///< the widest head in features
-/// Bounds the limit of a mask (KeptPair) by the bits of infinity in f16.
+/// Bounds the limit of a mask (KeptPair). The bound has the bits of infinity in
+/// f16.
 inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
 /// Holds a lane's accumulators of a tile of Strips strips by Columns columns,

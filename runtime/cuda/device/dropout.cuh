@@ -40,7 +40,7 @@ struct Mask {
                                    {key0, key1});
   }
 
-  /// Returns the factor of the element that a half of `word` decides.
+  /// Returns the factor of the element that a half of `word` keeps or drops.
   /// \param half  0: the lower 16 bits, 1: the upper
   template <typename R>
   __device__ R valueOf(std::uint32_t word, unsigned half) const {
@@ -80,9 +80,9 @@ struct Mask {
 
 private:
   /// Skips the first `skipped` elements of two consecutive draws, and returns
-  /// the next kMaskDraw. The bits of `skipped` select shifts by four, two and
-  /// one elements, because dynamic indices would move the words to local
-  /// memory.
+  /// the next kMaskDraw elements. The bits of `skipped` select shifts by four,
+  /// two and one elements, because dynamic indices would move the words to
+  /// local memory.
   static __device__ PhiloxCounter shifted(const PhiloxCounter &first,
                                           const PhiloxCounter &second,
                                           unsigned skipped) {
@@ -163,7 +163,7 @@ struct Piece {
 /// \throws std::invalid_argument if more than kMostDims dimensions remain after
 /// merging
 inline Piece pieceOfWhole(const TensorView &view) {
-  // The vectors begin with the last dimension, and are reversed below.
+  // The vectors hold the last dimension first, and are reversed below.
   std::vector<std::int64_t> sizes, offsets, globals;
   for (std::size_t d = view.shape.size(); d-- > 0;) {
     const std::int64_t size = view.shape[d];

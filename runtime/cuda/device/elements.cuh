@@ -21,7 +21,7 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr int kPack = 8; ///< elements of a pack (16 bytes in bf16)
 
-/// Returns an operand that reads the present values of a result.
+/// Returns an operand with the memory of a result, to read its present values.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
@@ -114,8 +114,8 @@ __device__ void load(const Operand &from, std::int64_t first, int count,
   });
 }
 
-/// Loads several packs like load(); a pack may be empty. The loads overlap,
-/// unless a pack is short or not aligned.
+/// Loads several packs like load(); a pack may be empty. The loads overlap in
+/// time, unless a pack is short or not aligned.
 template <typename R, int Packs>
 __device__ void
 loadPacks(const Operand &from, const std::int64_t (&firsts)[Packs],
@@ -286,8 +286,8 @@ struct SourceRows {
 };
 
 /// Writes to each row of the result the sum of one row of `first` and one row
-/// of `second`, which `source(row)` selects, or zeros if it selects none. A
-/// thread processes a pack.
+/// of `second`, which `source(row)` selects. The result row is zero if none is
+/// selected. A thread processes a pack.
 template <typename R, typename Source>
 __global__ void gatherRows(Operand first, Operand second, Result to,
                            std::int64_t rows, std::int64_t width,

@@ -39,7 +39,7 @@ struct LookupSource {
   }
 };
 
-/// Replaces the row of a token if another rank holds the row.
+/// Stands for the row of a token if another rank holds the row.
 inline constexpr std::uint32_t kHeldElsewhere = 1U << 31;
 
 /// Holds a sorted token and its local row. `end` is the index in sorted order
@@ -73,8 +73,9 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
   for (std::int64_t first = 0; first < tokens; first += kThreads) {
     const std::int64_t other = first + warp * kWarp + lane;
     __syncthreads(); // all threads have read the previous rows
-    // Smaller rows come first; equal rows are in the order of tokens. Tokens
-    // that do not exist have ~0, which is above all rows, and are not counted.
+    // Smaller rows come first, and equal rows are in the order of tokens.
+    // Tokens that do not exist have the row ~0, which is above all rows, and
+    // are not counted.
     rows[warp * kWarp + lane] = other < tokens ? rowOf(other) : ~0U;
     __syncthreads();
     const int toMine = static_cast<int>(mine - first),
@@ -100,8 +101,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
 
 /// Sums the gradients of tokens by row. There is a warp per sorted token, and
 /// blockIdx.y selects the columns. The warp of a row's first token adds the
-/// row's tokens if there are at most kTokenWarps, otherwise all warps of its
-/// block do. Both ways compute the same bits for a sample with at most
+/// row's tokens if there are at most kTokenWarps; otherwise all warps of the
+/// block add them. Both ways compute the same bits for a sample with at most
 /// kTokenWarps tokens of the row.
 template <typename R>
 __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)

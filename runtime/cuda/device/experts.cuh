@@ -49,8 +49,8 @@ struct PlaceSource {
   }
 };
 
-/// Sums each token's rows over the experts, in order, times the gates. A thread
-/// processes a pack.
+/// Sums each token's rows over the experts, in order, each multiplied by its
+/// gate. A thread processes a pack.
 /// \param gates  has an element per slot; all gates are 1 if it has no data
 template <typename R>
 __global__ void sumPlaces(Operand from, Operand gates,
@@ -124,8 +124,8 @@ inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// Queues the computation of a table, and returns the table. It holds the slot
-/// of each row of the experts' buffers, or -1 if the row is unused.
+/// Queues the computation of a table, and returns the table. The table holds
+/// the slot of each row of the experts' buffers, or -1 if the row is unused.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {

@@ -113,8 +113,8 @@ __global__ void gateGrad(Operand logits, Operand above, Result to,
   });
 }
 
-/// Writes the rank of each expert among the token's choices, from 0, or -1 if
-/// the token does not choose the expert.
+/// Writes the rank of each expert among the token's choices, counted from 0, or
+/// -1 if the token does not choose the expert.
 template <typename R>
 __global__ void rankExperts(Operand logits, std::int32_t *ranks,
                             std::int64_t tokens, std::int64_t experts,
@@ -132,8 +132,8 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
 
 /// Numbers the tokens of each expert: first the tokens whose first choice is
 /// the expert, by position, then the tokens whose second choice it is, and so
-/// on. A block processes an expert of a sample, and a thread a range of
-/// positions.
+/// on. A block processes an expert of a sample, and a thread processes a range
+/// of positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {

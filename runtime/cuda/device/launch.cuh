@@ -36,8 +36,8 @@ inline unsigned mostSharedOfDevice() {
 }
 
 /// Queues a kernel on a stream; an empty grid does nothing. All kernels are
-/// launched here, so an emulation on the host needs only a cudaLaunchKernelEx
-/// of its own.
+/// launched here, so an emulation on the host need only define
+/// cudaLaunchKernelEx.
 /// \throws DeviceError if the grid is too large or the launch fails
 template <typename... Parameters>
 void launch(cudaStream_t stream, const Grid &grid,

@@ -27,7 +27,8 @@ struct Classes {
 template <typename R>
 __global__ void largestOf(Operand logits, Result to, Classes classes) {
   const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
-  // A shard that holds only padding yields the neutral element of max.
+  // The result for a shard that holds only padding is the neutral element of
+  // max.
   R largest = -R(INFINITY), x[kPack];
   packsOfRow(classes.real, [&](std::int64_t v, int count) {
     load(logits, start + v, count, x);
@@ -61,8 +62,8 @@ __global__ void sumExp(Operand logits, Operand largest, Result to,
     storeOne(to, blockIdx.x, sum);
 }
 
-/// Reads the logit of each token's target, or 0 if this shard does not hold it.
-/// A thread processes a token.
+/// Writes the logit of each token's target, or 0 if this shard does not hold
+/// that logit. A thread processes a token.
 template <typename R>
 __global__ void pick(Operand logits, const std::int32_t *targets, Result to,
                      std::int64_t tokens, Classes classes) {

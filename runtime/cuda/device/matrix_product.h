@@ -86,7 +86,7 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t batches) {
   const bool turned = columns > 1 && steps.column != 1;
-  // cuBLASLt checks this stride even for a single row or column.
+  // cuBLASLt checks this stride even if there is a single row or column.
   const std::int64_t lead =
       std::max(turned ? steps.column : steps.row, turned ? rows : columns);
   MTPLAN_CUBLAS(cublasLtMatrixLayoutCreate(

@@ -1,9 +1,10 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
-// A warp processes a narrow row, and a block a wide one. The threads read the
-// row once and hold it in registers. Rows wider than kWidestHeldRow, and rows
-// that do not consist of whole, aligned packs, are read again for each sum and
-// for the result. Rows have fewer than 2^31 elements.
+// A warp processes a narrow row, and a block processes a wide one. The threads
+// read the row once and hold it in registers. Exceptions are rows wider than
+// kWidestHeldRow and rows that do not consist of whole, aligned packs: these
+// are read again for each sum and for the result. Rows have fewer than 2^31
+// elements.
 //
 //===----------------------------------------------------------------------===//
 

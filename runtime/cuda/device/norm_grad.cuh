@@ -24,8 +24,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Counts the rows per piece. Pieces are short, so that all multiprocessors
-/// have one.
+/// Counts the rows per piece. Pieces are short, so that there is a piece for
+/// every multiprocessor.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
 inline constexpr std::int64_t kWidestNormGrad = widestRow(8, kNormThreads);
@@ -54,7 +54,7 @@ template <typename R> struct NormMemory {
 };
 
 /// Begins to copy this thread's packs of a row. Only this thread reads them, so
-/// they need no barrier.
+/// the copies need no barrier.
 template <int Packs>
 __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
                          const OwnPacks<true> &own) {
@@ -70,9 +70,9 @@ __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
         beginCopy<sizeof(uint4)>(to + b, data + b, true);
 }
 
-/// Computes dx = scale * (d - mean(d) - n * mean(d * n)) with the normalized
-/// row n, d = above * gamma, and scale = 1 / standard deviation. An RMS norm
-/// omits mean(d). Also computes the partial sums for gamma and beta.
+/// Computes dx = scale * (d - mean(d) - n * mean(d * n)), where n is the
+/// normalized row, d = above * gamma, and scale = 1 / standard deviation. An
+/// RMS norm omits mean(d). Also computes the partial sums for gamma and beta.
 /// \tparam Copies  whether rows consist of whole packs and are copied to shared
 /// memory
 /// \tparam Blocks  the least number of blocks per multiprocessor
@@ -226,8 +226,9 @@ bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
 template <bool Centred, typename R>
 void queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   // Threads hold their packs in registers, so narrow rows use few packs per
-  // thread. With floats, four blocks per multiprocessor hide each other's
-  // waits. A layer norm needs more registers, so its blocks have fewer threads.
+  // thread. With floats, a multiprocessor runs four blocks, which hide each
+  // other's latencies. A layer norm needs more registers, so its blocks have
+  // fewer threads.
   constexpr unsigned kNarrow = Centred ? 192 : 256;
   constexpr unsigned kBlocks = std::is_same_v<R, float> ? 4 : 1;
   if (!tryNormGrad<Centred, true, 1, kNarrow, kBlocks>(stream, all) &&

@@ -102,8 +102,8 @@ void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
   gather<R>(stream, from, first, to, rows, width, PutFirstSource{sequence});
 }
 
-/// Queues the copy of each sample's first position, or of zeros on other
-/// shards.
+/// Queues the copy of each sample's first position; shards without that
+/// position write zeros.
 template <typename R>
 void takeFirst(cudaStream_t stream, const Operand &from, const Result &to,
                std::int64_t rows, std::int64_t width,

@@ -14,8 +14,8 @@ inline constexpr unsigned kSumRows = 8;        ///< threads per column
 inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
 /// Column sums add the rows of a tensor [samples][rows][columns]. Each sample
-/// is divided into pieces of pieceRows rows, and one block sums each piece. The
-/// pieces of a sample are then added, and then the samples, all in a fixed
+/// is divided into pieces of pieceRows rows, and one block sums each piece.
+/// Then the pieces of a sample are added, and then the samples, both in a fixed
 /// order. The contribution of a sample therefore does not depend on the number
 /// of samples.
 struct ColumnSizes {
@@ -25,7 +25,7 @@ struct ColumnSizes {
   __host__ __device__ std::int64_t pieces() const {
     return (rows + pieceRows - 1) / pieceRows;
   }
-  /// Returns the first row of a piece (firstRow), or the row after its last
+  /// Returns the first row of a piece (firstRow), or the row after its last row
   /// (lastRow).
   __host__ __device__ std::int64_t firstRow(std::int64_t piece) const {
     return piece * pieceRows;
@@ -40,9 +40,9 @@ struct ColumnSizes {
 };
 
 /// Sums each piece of each sample. A block has kSumRows threads for each of
-/// kWarp packs of columns; blockIdx.x selects the columns, and blockIdx.y every
-/// gridDim.y-th piece of all samples. `term(row, column, count, sums)` adds a
-/// pack of a row to `sums`.
+/// kWarp packs of columns; blockIdx.x selects the columns, and blockIdx.y
+/// selects every gridDim.y-th piece of all samples. `term(row, column, count,
+/// sums)` adds a pack of a row to `sums`.
 template <typename R, typename Term>
 __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
   constexpr int kColumns = kWarp * kPack;
@@ -166,7 +166,8 @@ template <typename R> struct SumTerm {
   }
 };
 
-/// Queues the sums of all columns; `adds` keeps the contents of `to` as a term.
+/// Queues the sums of all columns. If `adds`, the sums are added to the
+/// contents of `to`.
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {

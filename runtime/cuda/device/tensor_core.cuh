@@ -111,8 +111,8 @@ __device__ __forceinline__ float powerOfTwo(float x) {
 }
 
 /// Sets `low` to zero if the low half of `word` is below that of `limits`, and
-/// `high` by the high halves. Halves are compared as f16 without sign; NaN is
-/// larger than any limit.
+/// `high` to zero if the high half is. Halves are compared as f16 without sign;
+/// NaN is larger than any limit.
 __device__ __forceinline__ void
 zeroBelow(std::uint32_t word, std::uint32_t limits, float &low, float &high) {
   asm("{\n"

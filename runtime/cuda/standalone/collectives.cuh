@@ -230,8 +230,9 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
 }
 
 /// Establishes NCCL's connections: captures a transfer of one byte on every
-/// line, but never launches the graph. A connection blocks both ranks. During a
-/// step this could deadlock, because either rank may have other work first.
+/// line, but never launches the graph. Connecting blocks both ranks. During a
+/// step this could deadlock, because either rank may have to do other work
+/// first.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();

@@ -53,8 +53,8 @@ inline MatrixShape bareOf(MatrixShape shape) {
 }
 
 /// Returns whether the results of a batch are not contiguous, or each has a
-/// bias of its own. If cuBLASLt has no algorithm for such a batch, its matrices
-/// are multiplied one by one.
+/// bias of its own. If cuBLASLt has no algorithm for such a batch, the products
+/// of the batch are computed one by one.
 inline bool isSpread(const MatrixShape &shape) {
   return shape.batches > 1 && (shape.c.batch != shape.m * shape.n ||
                                (shape.biased && shape.vectorStep != 0));
@@ -73,7 +73,7 @@ inline MatrixShape withoutSum(MatrixShape shape) {
   return shape;
 }
 
-/// Returns the number of sums over k of one product.
+/// Returns how many sums over k one product has.
 inline std::int64_t sumsOf(const MatrixShape &shape) {
   return shape.sums == OperandSum::a ? shape.m : shape.n;
 }
@@ -92,7 +92,8 @@ inline MatrixShape withStoredSum(MatrixShape shape) {
 
 /// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
 /// need for a shape. This must happen before the step is captured: cuBLASLt
-/// documents no choice during a capture, and the choice failed in CUDA 13.3.
+/// does not document that a choice is possible during a capture, and the choice
+/// failed in CUDA 13.3.
 inline void choose(Rank &rank, const MatrixShape &shape) {
   if (shape.sums != OperandSum::none) {
     if (!rank.products->find(withStoredSum(shape)))
@@ -172,7 +173,7 @@ inline void multiply(const Run &now, const MatrixShape &shape,
 
 /// Computes c = a b, and sums one operand over k into its.sums (a bias
 /// gradient). Accumulates both if shape.adds. One kernel computes both if
-/// cuBLASLt has an algorithm.
+/// cuBLASLt has such an algorithm.
 /// \param sizes  the shape of the operand to sum, [samples][rows][columns]; in
 /// a batch, the shape of one product's operand
 template <typename R>

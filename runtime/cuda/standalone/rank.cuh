@@ -170,8 +170,8 @@ struct Rank {
 /// Waits until all ranks of this process have called this function.
 ///
 /// A CUDA allocation may block until other GPUs of the process are idle, while
-/// their collectives wait for this rank. Therefore all ranks, and NCCL, must
-/// have allocated their memory before the first rank begins a step.
+/// their collectives wait for this rank. Therefore all ranks and NCCL must have
+/// allocated their memory before the first rank begins a step.
 inline void meet(const Rank &rank) {
   if (rank.threads)
     rank.threads->arrive_and_wait();
@@ -230,8 +230,8 @@ inline std::int32_t *integers(const Tensor &tensor) {
   return static_cast<std::int32_t *>(tensor.data);
 }
 
-/// Returns a copy of `values` in device memory, which is never freed. A capture
-/// of the step does not include the copying.
+/// Returns a copy of `values` in device memory, which is never freed. The
+/// copying is not part of a captured step.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -279,8 +279,8 @@ TensorList<Item> tensorList(const Run &now, const std::string &name,
   return {static_cast<const Item *>(there.items), there.shares, there.blocks};
 }
 
-/// Adds the squares of the tensors that `list` appends to its second argument
-/// to this rank's sum of squares.
+/// Adds to this rank's sum of squares the squares of the tensors that `list`
+/// appends to its second argument.
 template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {

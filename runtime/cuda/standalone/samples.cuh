@@ -19,9 +19,9 @@ namespace mtplan::runtime::cuda {
 class Samples {
 public:
   virtual ~Samples() = default;
-  /// Begins a step. Steps are consecutive, from 1.
+  /// Begins a step. Steps are consecutive and count from 1.
   virtual void begin(std::int64_t step) = 0;
-  /// Returns the number of all ranks' targets in the step that are not ignored.
+  /// Returns how many targets of the step, over all ranks, are not ignored.
   virtual double count() = 0;
   /// Returns the elements of an input in a micro-batch, before sharding.
   /// \param limit  upper bound of integers; 0: not integers

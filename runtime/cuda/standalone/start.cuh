@@ -52,13 +52,13 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
 }
 
 /// Calls `run` for every rank of this process. With torchrun, mpirun or srun
-/// each GPU has a process, and rank 0 sends the NCCL id to the others. A
-/// process without a launcher has a thread per rank.
+/// there is one process per GPU, and rank 0 sends the NCCL id to the others.
+/// Without a launcher, a single process has a thread per rank.
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
   // Streams that share a hardware connection block each other, and a send may
-  // wait long for its receiver. The maximum is 32 connections.
+  // wait long for its receiver. CUDA supports at most 32 connections.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   // By default a kernel is loaded at its first launch. Loading waits until the
   // device is idle, which may deadlock with another rank.

@@ -63,7 +63,8 @@ struct Lane {
 /// Holds the streams of the plan. A run begins and ends on the first stream,
 /// which runs the operators' kernels. The other streams fork from the first
 /// stream and join it again. A stream with only overlapped work joins at the
-/// end of the schedule. In between, only the plan's waits order the streams.
+/// end of the schedule. Between fork and join, only the plan's waits order the
+/// streams.
 struct Streams {
   std::vector<Lane> lanes;
   cudaStream_t aside = nullptr;    ///< for work outside the captured step

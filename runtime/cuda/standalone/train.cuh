@@ -102,8 +102,8 @@ inline LearningRate learningRateOf(const Options &options) {
   return rate;
 }
 
-/// Initializes a tensor, some rows at a time: all rows in double precision may
-/// not fit into host memory.
+/// Initializes a tensor, some rows at a time, because all rows in double
+/// precision might not fit into host memory.
 inline void initialiseTensor(const Run &now, const Initialisation &how,
                              const char *label, std::int64_t copy,
                              const char *init, const Tensor &to,
@@ -281,8 +281,8 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
       samples->begin(step + 1);
       inputs = inputsOf(rank, *samples);
     }
-    // The host waits for the device only here. The host repeats the device's
-    // decision whether the step is skipped.
+    // The host waits for the device only here. The host then decides, like the
+    // device, whether the step is skipped.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = resultsOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);

@@ -10,8 +10,9 @@ a size that FOLDER/dimensions.h names. nvcc must compile and link it with
 warnings as errors: for H100, or with MTPLAN_TEST_ALL for each ARCH.
 
 `trains` compiles the program for the host and runs it on the emulator
-(tests/emulator), with streams in three orders. Its losses must equal those of
-mtrun for the same plan, data, seed and flags, and it must skip the same steps.
+(tests/emulator), with streams in three orders. Its losses and norms must equal
+those of mtrun for the same plan, data, seed and flags, and it must skip the
+same steps.
 
 MTPLAN_PROGRAMS names a file with the compiler commands (tests/CMakeLists.txt).
 """
@@ -68,7 +69,7 @@ def builds(folder, archs):
 
 
 class Program:
-    """The functions and tables of an emitted program, as far as waits need."""
+    """Holds the functions and tables of an emitted program, to count waits."""
 
     def __init__(self, step, memory):
         self.functions, self.structs, self.rows = {}, {}, {}
@@ -89,15 +90,15 @@ class Program:
 
     @staticmethod
     def spaces(text):
-        """The text of each namespace; "" is what stages share."""
+        """Yields each namespace and its text; "" is what stages share."""
         yield "", re.sub(r"^namespace stage\d+ {$.*?^} // namespace stage\d+$", "",
                          text, flags=re.S | re.M)
         yield from re.findall(r"^namespace (stage\d+) {$(.*?)^} // namespace", text,
                               re.S | re.M)
 
     def waits(self):
-        """The waits of all programs of the plan: a function that stages or parts
-        share is a program of each, and so is each row of a table."""
+        """Counts the waits of all programs of the plan. A function that stages
+        or parts share counts for each, and a loop for each row of its table."""
         found = {}
         for stage, row in enumerate(self.steps):
             for name in re.findall(r"\b(?:forwardAndBackward|update)\w*(?:<[\w:]+>)?", row):
@@ -191,7 +192,7 @@ def compare(said, expected, tolerance, pace):
             norm = record["gradient_norm"] = 0
         for name, mine, theirs in [("loss", loss, record["loss"]),
                                    ("norm", norm, record["gradient_norm"])]:
-            # Written so that NaN fails.
+            # The comparison is negated so that NaN fails.
             if not abs(float(mine) - theirs) <= tolerance * abs(theirs):
                 sys.exit(f"step {step}: {name} {mine}, mtrun has {theirs} "
                          f"(streams: {pace})")

@@ -34,8 +34,8 @@ Program message(const std::string &name, bool sends) {
   return one;
 }
 
-/// Returns a stage of `parts` parts. Part p has the programs 4 p (receives),
-/// 4 p + 1 (forward), 4 p + 2 (backward) and 4 p + 3 (sends).
+/// Returns a stage of `parts` virtual stages. Virtual stage p has the programs
+/// 4 p (receives), 4 p + 1 (forward), 4 p + 2 (backward) and 4 p + 3 (sends).
 Stage stageOf(int parts) {
   Stage stage;
   for (int p = 0; p < parts; ++p) {

@@ -74,8 +74,8 @@ TEST(SharedFunctions, ATemplateAvoidsTheNamesOfOtherFunctions) {
 }
 
 TEST(SharedFunctions, ACallerIsSharedOnlyIfItsTemplatesReadTheSameBuffers) {
-  // Stage 1 reads b where stage 0 reads a, but only in f. A caller of both with
-  // the struct of the part would have g read b, too.
+  // Stage 1 reads b where stage 0 reads a, but only in f. If one caller passed
+  // both f and g the struct of the virtual stage, g would read b, too.
   std::vector<std::vector<StageFunction>> functions = {
       {function("f", "f(now[buf::a]);"), function("g", "g(now[buf::a]);")},
       {function("f", "f(now[buf::b]);"), function("g", "g(now[buf::a]);")}};

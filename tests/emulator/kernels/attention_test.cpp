@@ -34,8 +34,8 @@ std::vector<Case> casesOf(std::int64_t width) {
   return {forward, backward};
 }
 
-// Kernels are compiled for several accumulator widths. Widths that equal one of
-// these and widths that do not are compared with the reference.
+// Kernels are compiled for several accumulator widths. The test takes head
+// widths that equal one of these and head widths that do not.
 TEST(CudaAttention, SupportsHeadsUpTo256Wide) {
   const std::unique_ptr<Backend> cuda = makeCudaBackend(),
                                  reference = makeReferenceBackend();

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Activations are sharded over positions, the table is replicated.
+// Activations are sharded over positions, and the table is replicated.
 TEST(CudaPositions, FindTheirRowsOfAReplicatedTable) {
   const TensorView x{ElementType::f32, {3, 9, 12}, {{0, 3}, {9, 18}, {0, 12}}},
       table{ElementType::f32, {15, 12}, {}};
@@ -173,7 +173,7 @@ TEST(CudaNorms, SupportRowsUpTo32768Wide) {
                     "columns, of which a GPU takes at most 32768")));
 }
 
-// On an A100 a block has 163 KiB, too few for copies of such rows.
+// An A100 block has 163 KiB of shared memory, too few for copies of such rows.
 TEST(CudaNorms, SupportRowsThatSharedMemoryCannotHold) {
   emulator::setSharedOfDevice(163 << 10);
   expectAlike(normGrad({2, 1, 8192}));

@@ -11,7 +11,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A mask as a kernel receives it, with the step numbers it refers to.
+/// Holds a mask as a kernel receives it, and the step numbers it refers to.
 struct Masked {
   Masked(const Moment &moment, const char *name, double rate)
       : numbers{moment.seed, moment.step, moment.drops, {}, {}},

@@ -66,7 +66,7 @@ std::vector<Number> met(int ranks, const MeetingPlace &place) {
   return numbers;
 }
 
-/// Sets environment variables, and removes them at the end.
+/// Sets environment variables; the destructor removes them.
 class Variables {
 public:
   explicit Variables(

@@ -14,8 +14,8 @@
 namespace mtplan::runtime {
 namespace {
 
-// Tensor sizes in elements. A thread handles up to 8 elements at once, and a
-// block about 16384.
+// Lists tensor sizes in elements. A thread handles up to 8 elements at once,
+// and a block about 16384.
 constexpr std::array<std::int64_t, 8> kSizes{1,     7,     8,     768,
                                              16384, 16385, 16391, 40000};
 
@@ -23,7 +23,7 @@ TensorView viewOf(ElementType type, std::int64_t elements) {
   return {type, {elements}, {}};
 }
 
-/// Tensors in one allocation, with a pattern between them that must not change.
+/// Holds tensors in one allocation; the pattern between them must not change.
 class Together : public ::testing::TestWithParam<emulator::Order> {
 protected:
   Together() { emulator::setOrder(GetParam()); }
@@ -197,7 +197,7 @@ TEST_P(Together, OtherKernelsAndMixedTypesAreNotBatched) {
   const FixedRun copy{
       {"copy", "x", {}, {some}, {some}}, {place(some)}, {place(some)}};
   EXPECT_FALSE(backend->prepareTogether({copy, copy}));
-  // A batch may not mix f32 and f64, and all its squares are added to one sum.
+  // A batch may not mix f32 and f64, and must add all squares to one sum.
   EXPECT_FALSE(backend->prepareTogether(
       {update(8, f32, f32, f32, true), update(8, f64, f64, f64, true)}));
   void *const sum = place(viewOf(f64, 2)), *const other = place(viewOf(f64, 2));

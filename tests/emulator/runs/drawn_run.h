@@ -21,7 +21,7 @@
 
 namespace mtplan::passes {
 
-/// A random plan of a model family with two layers, in double precision.
+/// Draws a plan of a model family with two layers, in double precision.
 struct DrawnRun {
   DrawnRun(Family theFamily, std::uint64_t salt)
       : family(shortened(theFamily)), drawn(drawnOf(family, salt)),
@@ -64,7 +64,7 @@ inline std::vector<Family> familiesOf(const std::set<std::string> &examples) {
   return some;
 }
 
-/// The next device for makeOnOwnDevice(). Tests set it to 0 before a run.
+/// Holds the next device of makeOnOwnDevice(). Tests set it to 0 before a run.
 inline std::atomic<int> ranksOnDevices{0};
 
 /// Makes the backend of this thread's rank, on a device of its own.

@@ -25,7 +25,7 @@ using emulator::StreamOrder;
 std::atomic<int> joined{0};
 bool mayJoin = true; // whether Watched batches products
 
-/// A CUDA backend that counts batched products, or refuses them.
+/// Counts the batched products of a CUDA backend, or refuses them.
 class Watched : public Backend {
 public:
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {

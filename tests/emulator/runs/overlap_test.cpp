@@ -1,9 +1,9 @@
 //===- overlap_test.cpp - Overlapped reductions on emulated GPUs ----------===//
 //
-// Overlapped reductions give the bits of reductions after backward, in a
-// hand-made plan with one reduction, which the main stream awaits at the end of
-// the schedule, and in compiled plans that reduce a layer's gradients while the
-// previous layer runs backward.
+// Overlapped reductions give the bits of reductions after backward. A hand-made
+// plan has one reduction, which the main stream awaits at the end of the
+// schedule. Compiled plans reduce a layer's gradients while the previous layer
+// runs backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ void expectAtAnyPace(const runtime::Plan &plan, const Gathered &expected) {
   }
 }
 
-/// Compiles tiny-gpt2 with two layers; two replicas have two micro-batches.
+/// Compiles tiny-gpt2 (two layers). Two replicas have two micro-batches.
 runtime::Plan compiledPlan(std::vector<std::string> flags) {
   const TestFolder folder;
   const std::string plan = folder / "plan";

@@ -137,8 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
                          testing::Values(Way{StreamOrder::last, false},
                                          Way{StreamOrder::asked, true}));
 
-// The loss scale overflows at first. The device skips the updates that the host
-// skips, at every ZeRO stage.
+// Gradients overflow at the initial loss scale. The device skips the updates
+// that the host skips, at every ZeRO stage.
 class EmulatedScale : public testing::TestWithParam<int> {};
 
 TEST_P(EmulatedScale, SkipsTheStepsOfTheCpu) {

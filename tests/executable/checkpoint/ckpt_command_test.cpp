@@ -179,8 +179,8 @@ TEST(Ckpt, ForeignFilesNeedConversion) {
 }
 
 TEST(Ckpt, CheckpointIsNoFolderForCheckpoints) {
-  // Later checkpoints would be written inside this one, where no later run
-  // would find them.
+  // The run would write its checkpoints inside an existing checkpoint, where no
+  // later run would find them.
   const TestFolder folder;
   ASSERT_EQ(ckpt({"convert", files("llama"), folder / "kept"}).code, 0);
   ASSERT_EQ(compileExample(files("llama/config.json"), folder / "plan",

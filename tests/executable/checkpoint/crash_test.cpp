@@ -30,7 +30,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// The processes that die, and how they die.
+/// Describes the processes that die, and how they die.
 struct Death {
   const char *plan;
   int processes; ///< MPI processes; 0: threads of one process

@@ -93,7 +93,7 @@ TEST_F(CheckpointDamage, FlippedBitIsFound) {
   const std::string to = kept();
   const Plan plan = readPlanFile(place("plan-one/plan.json"));
   std::vector<fs::path> files;
-  // The end of each file in the concatenation of all files, in bytes.
+  // Holds the end of each file in the concatenation of all files, in bytes.
   std::vector<std::int64_t> ends;
   for (const std::string &name : namesIn(to + "/step-00000008")) {
     files.push_back(fs::path(to) / "step-00000008" / name);

@@ -33,15 +33,16 @@ using testing::SizeIs;
 
 constexpr std::array kErrors = {ENOSPC, EIO, EROFS};
 
-/// A call of a save.
+/// Describes a call of a save.
 struct Site {
   long at = 0; ///< number of the call in the run, from 1
-  /// "call path", such as "fsync latest.new"; relative to the run's folder.
+  /// Has the form "call path", such as "fsync latest.new"; the path is relative
+  /// to the run's folder.
   std::string call;
-  /// Whether the checkpoint is renamed and synced to the disk before this call.
+  /// Says whether the checkpoint was renamed and synced before this call.
   bool isAfter = false;
-  /// Whether a failure has no effect, because the call closes a folder or a
-  /// lock file, or sets `latest`, which is retried.
+  /// Says whether a failure has no effect, because the call closes a folder or
+  /// a lock file, or sets `latest`, which is retried.
   bool isIdle = false;
 };
 

@@ -119,14 +119,16 @@ TEST_P(CheckpointKilled, DeathWithinALogLineLosesNoBit) {
     const Ended dead =
         endOfAll(withFaults({log, "die", step + 1}, command(to, log, "2", "")));
     EXPECT_NE(dead.code, 0) << dead.out;
-    // The other ranks end by SIGTERM and start no save that never completes.
+    // The other ranks end by SIGTERM and start no save, because no save could
+    // complete.
     for (int rank = 1; rank < GetParam().processes; ++rank)
       EXPECT_THAT(dead.lastMessage(rank), HasSubstr("received SIGTERM: rank 0 "
                                                     "did not reach "))
           << dead.out;
     EXPECT_FALSE(contentOf(log).ends_with('\n'));
     const Ended ended = goesOn(command(to, log, "2"), to, log);
-    // The save of step 6 begins after that of step 4, so a checkpoint exists.
+    // The save of step 4 ends before that of step 6 begins: a checkpoint
+    // exists.
     if (step > 6) {
       EXPECT_THAT(ended.out, HasSubstr("goes on from step "));
     }

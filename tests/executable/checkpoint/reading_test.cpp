@@ -1,8 +1,8 @@
 //===- reading_test.cpp - Checkpoints that cannot be read ------===//
 //
-// Each call that reads checkpoints at a start fails, or finds a file that was
-// truncated meanwhile. The run resumes from the previous checkpoint and ends
-// with the same state.
+// One by one, the calls that read checkpoints at a start fail, or find a file
+// that was truncated meanwhile. The run resumes from the previous checkpoint
+// and ends with the same state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +96,7 @@ protected:
       EXPECT_THAT(ended.lines("warning: "), SizeIs(warnings.size()));
       EXPECT_THAT(ended.lines("goes on from step "),
                   ElementsAre(warnings.empty() ? "6" : "4"));
-      // Whether a manifest that cannot be read causes a warning is not fixed.
+      // An unreadable manifest may or may not cause a warning.
       if (plan == "one" && file.ends_with(".safetensors")) {
         ASSERT_THAT(warnings, SizeIs(1)) << ended.out;
       }

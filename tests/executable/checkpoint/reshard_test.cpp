@@ -29,7 +29,7 @@ using testing::HasSubstr;
 struct Layout {
   std::string name;
   std::vector<std::string> flags;
-  /// Size of the vocabulary with padding; 0: as in the example.
+  /// Sets the size of the vocabulary with padding; 0: as in the example.
   int paddedVocabulary = 0;
 };
 

@@ -85,7 +85,7 @@ protected:
     return runtime::textOf(runtime::digestOf(bytes));
   }
 
-  /// The checksum that mtrun at commit 41303f4 wrote for kText at seed 1234.
+  /// mtrun at commit 41303f4 wrote this checksum for kText at seed 1234.
   inline static const std::string kOldPrint =
       "6e8b4d55e28c2c67dc1e5419b90690bd";
 

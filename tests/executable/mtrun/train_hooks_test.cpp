@@ -42,9 +42,9 @@ std::string stateOf(const RankExecutor &rank) {
   return bytes;
 }
 
-/// Counts over all ranks and all steps but the first. Before the update, the
-/// state is that after the previous update (`same`) or another (`others`);
-/// `updates` counts updates that change the state.
+/// Counts over all ranks and all steps but the first: states before the update
+/// that equal the state after the previous update (`same`) or differ from it
+/// (`others`), and updates that change the state (`updates`).
 struct Seen {
   int same = 0, others = 0, updates = 0;
 };

@@ -108,9 +108,9 @@ TEST_F(Validation, IsTheSameInEveryLayout) {
 }
 
 TEST_F(Validation, RunsWithoutDropout) {
-  // Compares the same weights with and without dropout: trained with almost no
-  // learning rate, they have the same validation loss and another training
-  // loss.
+  // Both runs train the same weights with almost no learning rate, one with
+  // dropout and one without. Their validation losses are equal, and their
+  // training losses differ.
   std::string model = contentOf(tools::examplePath("tiny-gpt2"));
   for (const char *rate :
        {"\"resid_pdrop\": 0.1", "\"embd_pdrop\": 0.1", "\"attn_pdrop\": 0.1"}) {

@@ -112,7 +112,7 @@ TEST(Layouts, ExpertsAndEncoderDecoder) {
   expectFor({"tiny-t5"}, 1, {Split::column, Split::row, Split::head});
 }
 
-// Partial FC: ranks split the samples of the trunk and the classes of the head.
+// In partial FC, ranks split the trunk's samples and the head's classes.
 TEST(Layouts, PartialFc) {
   Family family{"native/partial-fc", "", "", 0, false};
   for (std::uint64_t seed : {1, 2, 3, 4, 5, 6})

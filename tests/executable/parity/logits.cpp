@@ -21,7 +21,7 @@ using namespace runtime;
 
 namespace {
 
-/// The logits that the ranks have computed so far; shared by all ranks.
+/// Holds the logits that the ranks have computed so far; all ranks share it.
 struct Seen {
   std::mutex mutex;
   Logits logits; ///< NaN where no rank has computed an element
@@ -107,7 +107,7 @@ Logits logitsOf(const Plan &plan,
                 const std::shared_ptr<const StepSamples> &samples,
                 MakeBackend makeBackend, const FillWeights &fill) {
   Seen seen;
-  // Other tests may occupy all cores for long.
+  // Other tests may occupy all cores for a long time.
   WorldOptions patient;
   patient.patience = std::chrono::minutes(2);
   runOnThreads(plan.ranks, patient, [&](World &world) {

@@ -25,21 +25,21 @@ namespace runtime {
 struct StepSamples;
 }
 
-/// The logits of all samples: elements [samples][positions][vocabulary].
+/// Holds the logits of all samples as [samples][positions][vocabulary].
 struct Logits {
   std::int64_t positions = 0, vocabulary = 0;
   std::int64_t ofOneRank = 0; ///< number of tokens of the vocabulary per rank
   std::vector<double> elements;
 };
 
-/// Samples and expected logits of a folder of tests/parity/files.
+/// Holds samples and expected logits of a folder of tests/parity/files.
 struct LogitsGolden {
   std::shared_ptr<const runtime::StepSamples> samples;
   Logits logits; ///< expected logits, without padding
 };
 LogitsGolden readLogitsGolden(const std::string &file);
 
-/// Sets the weights of a rank. Collective: all ranks call it.
+/// Sets the weights of a rank. All ranks call it together.
 using FillWeights =
     std::function<void(runtime::World &world, runtime::RankExecutor &rank)>;
 

@@ -38,7 +38,7 @@ struct Layout {
   const char *name;
   std::vector<std::string> flags;
   int paddedVocabulary = 0; ///< size with padding; 0: as mtplan pads
-  /// Number of tokens of the vocabulary per rank; 0: any.
+  /// Counts the tokens of the vocabulary per rank; 0: any number.
   std::int64_t ofOneRank = 0;
 };
 
@@ -64,8 +64,8 @@ class ImportedLogits : public testing::TestWithParam<const char *> {
 protected:
   std::string files() const { return kFiles + GetParam(); }
 
-  /// A folder without logits has the weights, and so the logits, of the folder
-  /// that its name begins with.
+  /// Returns the expected logits. A folder without logits has the weights, and
+  /// so the logits, of the folder that its name begins with.
   LogitsGolden golden() const {
     std::string of = files();
     if (!std::filesystem::exists(of + "/logits.json"))
@@ -145,14 +145,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 using Order = std::vector<std::int64_t>;
 
-/// A file of float32 tensors whose contents are permuted.
+/// Holds a file of float32 tensors and permutes their contents.
 class OtherFile {
 public:
   explicit OtherFile(const std::string &path)
       : bytes(contentOf(path)), header(runtime::ModelFile(path).header) {}
 
   /// Permutes every tensor whose name contains `part`, along its last dimension
-  /// if `columns`, else along its first. Row or column i becomes the previous
+  /// if `columns`, else along its first. Row or column i gets the contents of
   /// row or column order(extent)[i].
   void reorder(const std::string &part, bool columns,
                const std::function<Order(std::int64_t extent)> &order) {
@@ -219,7 +219,7 @@ Order inPlace(std::int64_t extent) {
   return order;
 }
 
-/// The tensors of attention in the files of a family.
+/// Names the tensors of attention in the files of a family.
 struct Family {
   /// Parts of the tensors' names; "": all three are columns of one tensor.
   std::string query, key, value;
@@ -265,7 +265,7 @@ TEST_P(WrongOrder, KeysInPlaceOfValuesChangeLogits) {
   EXPECT_GT(apartNow(), kFar);
 }
 
-// Reorders heads: a fused tensor is stored head by head, as in GPT-NeoX; of
+// Reorders heads: a fused tensor is stored head by head, as in GPT-NeoX; in
 // separate tensors, the queries are shifted by one head.
 TEST_P(WrongOrder, OrderOfHeadsChangesLogits) {
   const std::int64_t head = family.head;
@@ -287,9 +287,10 @@ TEST_P(WrongOrder, OrderOfHeadsChangesLogits) {
   EXPECT_GT(apartNow(), kFar);
 }
 
-// Four features are rotated, in pairs of neighbours or of halves; the two
-// orders differ in the middle. Without rotation, attention does not depend on
-// the order of features if queries and keys have the same order.
+// Four features are rotated. A pair is two neighbours, or one feature of each
+// half; the two orders differ in the middle two features. Without rotation,
+// attention does not depend on the order if queries and keys have the same
+// order.
 TEST_P(WrongOrder, OrderOfRotatedFeaturesChangesLogits) {
   const auto middle = [&](std::int64_t extent) {
     Order order = inPlace(extent);

@@ -52,10 +52,10 @@ private:
   double &margin;
 };
 
-/// A reference backend that lowers `margin` to the smallest difference between
-/// two router logits of one token whose order decides which experts the token
-/// goes to. A difference below the rounding error of a precision is a tie in
-/// that precision: rounding picks the expert, and runs in two precisions
+/// Runs reference kernels and lowers `margin` to the smallest difference
+/// between two router logits of one token whose order decides which experts the
+/// token goes to. A difference below the rounding error of a precision is a tie
+/// in that precision: rounding picks the expert, and runs in two precisions
 /// diverge. The backend must run on one thread.
 class RoutingObserver : public Backend {
 public:

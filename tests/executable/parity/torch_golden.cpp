@@ -135,7 +135,7 @@ private:
   const std::vector<double> &patches;
 };
 
-/// The results of all ranks, combined under a mutex.
+/// Holds the results of all ranks, combined under a mutex.
 struct Shared {
   const Golden &golden;
   double tolerance;

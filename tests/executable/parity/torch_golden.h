@@ -21,18 +21,18 @@
 
 namespace mtplan {
 
-/// Compared numbers by name: "loss" and others with one number per step;
+/// Holds compared numbers by name: "loss" and others with one number per step;
 /// "gradient h.0.ln_1.bias" and "final h.0.ln_1.bias" with one number per
 /// element.
 using Numbers = std::map<std::string, std::vector<double>>;
 
-/// A training run of PyTorch: its model, options, samples and results.
+/// Holds a training run of PyTorch: its model, options, samples and results.
 struct Golden {
   std::string model; ///< path of the model's configuration
   std::int64_t globalBatch = 0, sequence = 0;
   runtime::TrainOptions how;
   std::vector<std::shared_ptr<const runtime::StepSamples>> samples; ///< by step
-  /// Image patches by step; empty for models of tokens.
+  /// Holds image patches by step; empty for models of tokens.
   std::vector<std::vector<double>> patches;
   Numbers initial; ///< values of the parameters before step 1, by label
   Numbers numbers;
@@ -42,14 +42,14 @@ struct Golden {
 /// "gpt2".
 Golden readGolden(const std::string &name);
 
-/// A tensor in a weights file.
+/// Holds a tensor of a weights file.
 struct FileTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> elements;
 };
 
-/// One training step of a Transformers model, and the tensors of its weights
-/// file.
+/// Holds one training step of a Transformers model, and the tensors of its
+/// weights file.
 struct TransformersGolden {
   Golden golden; ///< the step, without initial values
   std::map<std::string, FileTensor> tensors;
@@ -60,12 +60,12 @@ struct TransformersGolden {
 TransformersGolden readTransformersGolden(const std::string &name);
 
 /// Compiles the golden's model like `mtplan -o` with `flags`, but in
-/// `precision`. Fails the test and returns none if this is impossible.
+/// `precision`. Fails the test and returns none if the compilation fails.
 std::optional<runtime::Plan> planned(const Golden &golden,
                                      const std::vector<std::string> &flags,
                                      runtime::ElementType precision);
 
-/// The results of a plan that starts from the golden's initial values.
+/// Holds the results of a plan that starts from the golden's initial values.
 struct TorchRun {
   Numbers numbers;
   std::vector<std::string> faults; ///< tensors whose replicas differ

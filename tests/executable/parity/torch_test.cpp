@@ -18,7 +18,7 @@ namespace {
 
 using runtime::ElementType;
 
-/// The flags of a plan, and its number of ranks.
+/// Names a layout and holds the flags of its plan.
 struct Layout {
   std::string name;
   std::vector<std::string> flags;
@@ -59,12 +59,13 @@ double largestOf(const std::vector<double> &numbers) {
   return largest;
 }
 
-/// Tolerances, relative to the largest element of a tensor.
+/// Sets tolerances relative to the largest element of a tensor.
 struct Bounds {
   double gradients; ///< tolerance of the first step's gradients
   double training;  ///< tolerance of other numbers and final parameters
-  /// Whether key biases are compared after the last step. Softmax cancels them,
-  /// so their gradient is rounding noise, which AdamW scales to full steps.
+  /// Says whether key biases are compared after the last step. Softmax cancels
+  /// them, so their gradient is rounding noise, which AdamW scales to full
+  /// steps.
   bool blind;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// A parameter of a plan over all ranks, with and without padding.
+/// Holds the shape of a parameter over all ranks, with and without padding.
 struct Whole {
   Shape padded, used;
 };
@@ -160,7 +160,7 @@ TEST_P(Transformers, KeysInPlaceOfValuesDiffer) {
 // Four features of each head are rotated. Pairs are neighbours or consist of
 // one feature of each half; the two orders differ in the middle two features.
 // Without rotation, attention does not depend on the order if queries and keys
-// have the same.
+// have the same order.
 TEST_P(Transformers, OtherRotaryPairingDiffers) {
   const std::string family = GetParam();
   const std::int64_t headDim = family == "gptj" ? 8 : 4;

@@ -20,8 +20,8 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 using Shapes = std::map<std::string, Shape>;
 
-/// Parameters of a model: `labels` with one `*` for all layers, and shapes
-/// without padding, layer by layer.
+/// Holds the parameters of a model: `labels` with one `*` for all layers, and
+/// shapes without padding, layer by layer.
 struct Parameters {
   std::vector<std::string> labels;
   Shapes shapes;
@@ -159,7 +159,7 @@ const Example kGptj = {"gptj",
                        "",
                        ""};
 
-// Texts that switch weight tying in a configuration.
+// These texts switch weight tying off and on in a configuration.
 const std::string kUntied = "\"tie_word_embeddings\": false",
                   kTied = "\"tie_word_embeddings\": true";
 Example changed(Example example, const std::string &from,

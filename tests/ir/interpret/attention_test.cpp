@@ -64,8 +64,8 @@ TEST(RelativePosition, RowsAreThoseOfT5) {
     EXPECT_EQ(relativeBucket(distance, 32, 128, false), row) << distance;
 }
 
-// The runtime has its own copy, because backends share no code with the
-// reference kernels that judge them.
+// The runtime has its own copy of the function, because backends share no code
+// with the reference kernels that judge them.
 TEST(RelativePosition, IsTheSameInTheRuntime) {
   for (int rows : {4, 8, 32})
     for (int farthest : {2, 16, 128})

@@ -1,7 +1,7 @@
 //===- interpret_testing.h - Runs programs given as text --------*- C++ -*-===//
 //
-// Helpers of the interpreter's tests. They run programs given as text, and
-// single operators on given tensors, which are %a, %b, ... in the text.
+// Defines helpers of the interpreter's tests. They run programs given as text,
+// and single operators on given tensors, which are %a, %b, ... in the text.
 //
 //===----------------------------------------------------------------------===//
 

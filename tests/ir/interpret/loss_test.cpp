@@ -13,7 +13,7 @@ using InterpretLoss = InterpretTest;
 const double kLog3 = std::log(3.0);
 const double kInfinity = std::numeric_limits<double>::infinity();
 
-// Logits of two classes and one of padding, which must not count.
+// These are logits of two classes and one of padding, which must not count.
 const HostTensor kLogits = tensor({1, 2, 3}, {0, kLog3, 100, 0, 0, 100});
 
 TEST_F(InterpretLoss, ReductionsLeavePaddingOut) {

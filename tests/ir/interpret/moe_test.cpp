@@ -15,7 +15,7 @@ using InterpretMoe = InterpretTest;
 // Values worked out by hand
 //===----------------------------------------------------------------------===//
 
-// Logits with the softmax values 1/8, 2/8 and 5/8.
+// These logits have the softmax values 1/8, 2/8 and 5/8.
 const HostTensor kEighths =
     tensor({1, 1, 3}, {std::log(1), std::log(2), std::log(5)});
 
@@ -45,12 +45,12 @@ TEST_F(InterpretMoe, GateGradientsFollowTheSoftmaxThatWasUsed) {
   expectNear(result[0], {0, 2 * 45. / 49, -5 * 18. / 49});
 }
 
-// Logits by which four tokens choose two of three experts; the last has a tie.
+// By these logits, four tokens choose two of three experts; the last has a tie.
 const HostTensor kLogits = tensor({1, 4, 3}, {3, 2, 1, //
                                               3, 1, 2, //
                                               1, 3, 2, //
                                               5, 5, 0});
-// Positions in the experts' queues, where first choices precede second ones.
+// These positions in the experts' queues put first choices before second ones.
 const std::vector<double> kSlots = {0,  1,  -1, //
                                     1,  -1, 0,  //
                                     -1, 0,  1,  //
@@ -123,7 +123,7 @@ const std::string kBalance = R"(%r = mtp.balance_loss "l" (%a, %b)
     : (tensor<1x4x2xf64>, tensor<f64>) -> tensor<f64>)";
 
 // The loss of Fedus et al. 2021 is 1 for an even load, and the number of
-// experts if one has all tokens; the coefficient is 0.5.
+// experts if one expert has all tokens; the coefficient is 0.5.
 TEST_F(InterpretMoe, BalanceIsOneAtBestAndTheNumberOfExpertsAtWorst) {
   auto result =
       evaluate(kBalance, {tensor({1, 4, 2}, {1, -1, -1, 1, 1, -1, -1, 1}),
@@ -132,7 +132,7 @@ TEST_F(InterpretMoe, BalanceIsOneAtBestAndTheNumberOfExpertsAtWorst) {
   result = evaluate(kBalance, {tensor({1, 4, 2}, {99, 0, 99, 0, 99, 0, 99, 0}),
                                tensor({}, {4})});
   expectNear(result[0], {0.5 * 2});
-  // Half of the step's tokens contribute half of its mean.
+  // Half of a step's tokens contribute half of the step's mean.
   result = evaluate(kBalance, {tensor({1, 4, 2}, {99, 0, 99, 0, 99, 0, 99, 0}),
                                tensor({}, {8})});
   expectNear(result[0], {0.5});

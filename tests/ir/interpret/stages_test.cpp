@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// x = w and y = 3 x + w. Both stages use w; c passes through unused.
+// The model is x = w, y = 3 x + w. Both stages use w; c passes through unused.
 const char *const kLogical = R"(
   mtp.segment @a () {
     %w = mtp.parameter "w" : tensor<4xf64>
@@ -47,8 +47,8 @@ const char *const kLogical = R"(
   }
 )";
 
-// The same program on two stages of two ranks, with all tensors sharded over
-// tp. Tests replace the parts in <>.
+// This is the same program on two stages of two ranks, with all tensors sharded
+// over tp. Tests replace the parts in <>.
 const char *const kFirst = R"(
   mtp.segment @a chunk 0 () {
     %w = mtp.parameter "w" {layout = #mtp.layout<[["tp"]]>} : tensor<2xf64>

@@ -169,7 +169,7 @@ TEST_F(InterpretStep, CountIncludesTargetsOfAllMicroBatches) {
   RunOptions options;
   options.microBatches = 3;
   const RunResult result = run(text, options);
-  // A bound of 1 makes all targets 0, or -1 for none.
+  // With a bound of 1, targets are 0, or -1 at positions without a target.
   const auto &targets = result.results.at({"targets", 0}).ranks[0].data;
   const double absent = -std::accumulate(targets.begin(), targets.end(), 0.0);
   EXPECT_GT(absent, 0);

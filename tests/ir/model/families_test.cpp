@@ -72,9 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// The core of BERT is embeddings, blocks and one norm (after the embeddings or
-// at the end). It excludes the masked-token head: a square matrix with bias, a
-// norm and a bias per token.
+// The core of BERT consists of embeddings, blocks and one norm (after the
+// embeddings or at the end). It excludes the masked-token head: a square matrix
+// with bias, a norm and a bias per token.
 TEST(Bert, CoreHasTheParametersOfThePaper) {
   struct Size {
     const char *example;
@@ -368,8 +368,8 @@ TEST(Mixtral, ExpertsReplaceTheMlp) {
   EXPECT_EQ(loading.model->inner, 96);
 }
 
-// 32 tokens choose 2 of 8 experts: the mean load is 8, the capacity a quarter
-// more.
+// 32 tokens choose 2 of 8 experts: the mean load is 8, and the capacity is a
+// quarter more.
 TEST(Mixtral, CapacityFollowsFactorAndSequence) {
   std::string text = Loading::example("tiny-mixtral");
   auto places = [](const Loading &loading) -> std::int64_t {

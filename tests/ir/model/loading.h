@@ -38,7 +38,7 @@ inline std::vector<std::string> jsonFiles(const std::string &folder) {
   return paths;
 }
 
-/// A loaded model, or its errors, with its MLIR context.
+/// Holds a loaded model, or its errors, with its MLIR context.
 struct Loading {
   mlir::MLIRContext context;
   std::vector<std::string> errors;

@@ -23,7 +23,7 @@ std::map<std::string, std::string> equations(const Loading &loading) {
   return found;
 }
 
-// The model in the native format is the same module as from config.json.
+// The native format gives the same module as config.json.
 TEST(Native, TinyGpt2EqualsThatOfTheConfig) {
   Loading native(Loading::example("native/tiny-gpt2"));
   Loading config(Loading::example("tiny-gpt2"));
@@ -63,7 +63,7 @@ TEST(Native, EveryForwardOperatorIsReachable) {
   loading.model->module.get().walk([&](ComputeOp op) {
     reached.insert(op->getName().stripDialect().str());
   });
-  // The dialect's operators, except those of backward halves only.
+  // This set has the dialect's operators, except those of backward halves only.
   std::set<std::string> forward;
   for (mlir::RegisteredOperationName name :
        loading.context.getRegisteredOperations())
@@ -126,9 +126,10 @@ TEST(Native, LayersAreCountedFromFirst) {
   Loading loading(input("native/good/every_operator.json"));
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(loading.model->layers, 3);
-  // Outside the blocks: 128 * 32 + 16 * 32 and a vector of 32. In each of 3
-  // blocks: 3 norms of 32, q and proj of 1024, k and v of 512, gate, up and
-  // down of 1536, a bias of 32, a router of 32 * 4, and 4 experts of 32 * 32.
+  // There are 128 * 32 + 16 * 32 parameters and a vector of 32 outside the
+  // blocks. Each of 3 blocks has 3 norms of 32, q and proj of 1024, k and v of
+  // 512, gate, up and down of 1536, a bias of 32, a router of 32 * 4, and 4
+  // experts of 32 * 32.
   EXPECT_EQ(loading.model->parameters,
             128 * 32 + 16 * 32 + 32 +
                 3 * (96 + 2048 + 1024 + 4608 + 32 + 32 * 4 + 4 * 32 * 32));

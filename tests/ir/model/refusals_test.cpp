@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"n_head\": 7",
                 {"m.json: /n_head: 7 does not divide n_embd 64; nearest that "
                  "do: 4 and 8"}},
-        // A misprinted width of BERT 3.9B, which has 40 heads.
+        // This is a misprinted width of BERT 3.9B, which has 40 heads.
         Refusal{"HeadsOfBert",
                 "bert-3.9b",
                 "\"hidden_size\": 2560",

@@ -167,7 +167,7 @@ TEST_P(Gradient, EqualsTheDifferenceQuotient) {
 // The families
 //===----------------------------------------------------------------------===//
 
-// A product with a parameter, for blocks that have no other parameter.
+// Multiplies by a parameter, in blocks that have no other parameter.
 const std::string kProduct = R"(
   %w = mtp.parameter "h.*.fc.weight" : $W
   %p = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : ($T, $W) -> $T

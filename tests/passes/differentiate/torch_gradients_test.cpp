@@ -65,7 +65,7 @@ protected:
     return std::move(model->module);
   }
 
-  /// Runs each sample as a micro-batch, because gradients accumulate over both.
+  /// Makes each sample a micro-batch: gradients sum over micro-batches, too.
   ir::RunOptions firstStep() const {
     const Json &parameters = golden.at("parameters");
     const Json &step = golden.at("steps").at(0);

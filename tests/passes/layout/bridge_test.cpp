@@ -53,8 +53,8 @@ std::vector<std::string> followersOf(const Family &family, std::size_t s) {
   return pairs;
 }
 
-// The pairs are those that codegen fuses into one instruction. In GPT-2,
-// dropout is between a projection and the residual add.
+// The passes fuse each of these pairs into one instruction. In GPT-2, dropout
+// is between a projection and the residual add.
 TEST(Bridge, MarksFusedConsumers) {
   EXPECT_THAT(followersOf({"tiny-gpt2"}, 1),
               ElementsAre("h.*.attn.add follows h.*.attn.drop",

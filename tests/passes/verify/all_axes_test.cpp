@@ -17,7 +17,7 @@
 namespace mtplan::passes {
 namespace {
 
-/// Numbers of proofs by option.
+/// Counts proofs by option.
 using Count = std::map<std::string, int>;
 
 void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {

@@ -27,7 +27,7 @@ using planner::Recompute;
 using planner::ScheduleKind;
 using planner::Split;
 
-/// The random choices of one proof.
+/// Holds the random choices of one proof.
 struct Drawn {
   Parallelism config;
   std::vector<Split> splits; ///< splits that the tensor axis may have
@@ -71,7 +71,7 @@ inline void drawMesh(Random &random, bool hasExperts, Parallelism &config) {
     config.zeroRanks /= 2;
 }
 
-// Cuts the layers into random parts, with one or two parts per stage.
+// Cuts the layers into random virtual stages, one or two per stage.
 inline void drawPipeline(Random &random, int layers, Drawn &drawn) {
   Parallelism &config = drawn.config;
   constexpr int kMost = 4;
@@ -182,7 +182,7 @@ inline planner::Setting settingOf(const Drawn &drawn) {
   return setting;
 }
 
-/// A training step with a random plan applied.
+/// Makes a training step and applies a random plan to it.
 struct DrawnStep {
   DrawnStep(const Family &family, const Drawn &drawn)
       : setting(settingOf(drawn)),

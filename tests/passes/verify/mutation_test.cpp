@@ -15,8 +15,8 @@
 //
 // `swap`, `shift` and `forget` leave out mutants that are equivalent by
 // construction: an exchange of two shards of one value, and changes that reach
-// only values without effect. These are the keys' bias, which softmax cancels,
-// and the maximum that the loss subtracts in the exponents.
+// only values without effect. These values are the keys' bias, which softmax
+// cancels, and the maximum that the loss subtracts in the exponents.
 //
 //===----------------------------------------------------------------------===//
 
@@ -178,8 +178,8 @@ constexpr Mutation kMutations[] = {{"drop", drop},       {"forget", forget},
 // Shifts by one element, which no operator expresses
 //===----------------------------------------------------------------------===//
 
-// Returns `tensor` shifted by one along `dim`: element i is element i + 1. The
-// last is repeated, so that the sum changes, too.
+// Returns `tensor` shifted by one along `dim`: element i is the former element
+// i + 1. The last element is repeated, so that the sum changes, too.
 ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
   std::size_t inner = 1;
   for (std::size_t d = dim + 1; d < tensor.shape.size(); ++d)
@@ -191,8 +191,8 @@ ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
   return result;
 }
 
-// Replaces `received` by the result of `op` with its input, or for an
-// all-gather its output, shifted by one element.
+// Replaces `received` by the result of `op` on its input shifted by one
+// element. For an all-gather, shifts the output instead.
 void shiftByOne(Operation *op, const std::vector<ir::HostTensor> &passed,
                 std::vector<ir::HostTensor> &received) {
   auto dim = op->getAttrOfType<mlir::IntegerAttr>("dim");

@@ -22,7 +22,7 @@ constexpr std::uint64_t kSeeds = 20;
 
 using Words = std::set<std::string>;
 
-/// The collectives and splits in a family's plans.
+/// Holds the collectives and splits in a family's plans.
 struct Tried {
   Words steps, splits;
   bool apart = false; ///< two runs of a segment have different strategies

@@ -36,13 +36,13 @@
 
 namespace mtplan::passes {
 
-/// An example model; `from` is replaced by `to` in its text to enable dropout.
+/// Names an example model; `to` replaces `from` in its text to enable dropout.
 struct Family {
   std::string example;
   std::string from = {}, to = {};
   int layers = 3; ///< repeated layers; 0: those of the file
   bool hasDropout = true;
-  /// The splits that the tensor axis may have in the model.
+  /// Lists the splits that the tensor axis may have in the model.
   std::set<std::string> splits = {"batch",    "column",  "feature",    "head",
                                   "hidden",   "partial", "replicated", "row",
                                   "sequence", "vocab"};
@@ -82,10 +82,10 @@ inline std::vector<Family> families() {
             "sequence", "vocab"}}};
 }
 
-/// A family's differentiated training step on a mesh.
+/// Holds a family's differentiated training step on a mesh.
 class Step {
 public:
-  // The samples suffice for both axes to shard them.
+  // There are enough samples for both axes to shard them.
   Step(const Family &family, int dp, int tp)
       : Step(family, planner::meshOf(dp, tp), 2L * dp * tp) {}
 

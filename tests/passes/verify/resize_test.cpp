@@ -117,7 +117,7 @@ TEST(Shrink, KeepsDivisibilityWithGroupedQueries) {
   EXPECT_LT(query[2], 64);
 }
 
-// Every axis can still shard what it could, and the model gets smaller.
+// Every axis can still shard the factors that it could, and no factor grows.
 TEST(Shrink, EveryFamilyKeepsItsSplits) {
   for (const Family &family : families())
     for (auto [dp, tp] : {std::pair(1, 2), std::pair(2, 4), std::pair(2, 8)}) {

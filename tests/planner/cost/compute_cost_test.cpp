@@ -79,7 +79,7 @@ TEST(ComputeTime, IdleUnitsShareALongContraction) {
   // 50 tiles on 100 units have two units each, one for each half of k.
   EXPECT_DOUBLE_EQ(time(product(50, 100, 10'000), kReplicated, fastMemory()),
                    0.2e-3);
-  // 60 tiles leave too few units for a second one per tile.
+  // 60 tiles leave too few units for a second unit per tile.
   EXPECT_DOUBLE_EQ(time(product(60, 100, 10'000), kReplicated, fastMemory()),
                    0.4e-3);
   // A unit computes at least 512 of k, so k = 600 takes as long as k = 512: 100

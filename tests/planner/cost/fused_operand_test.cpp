@@ -18,8 +18,8 @@ constexpr double kNano = 1e-9;
 enum Tensors : int { kX, kW, kY, kZ };
 enum Factors : int { kB, kI, kO };
 
-// A model with y [8, 16] = x [8, 4] w and a consumer z of y, two bytes per
-// element, on two ranks. A byte takes 1 ns, a launch 3 ns.
+// Holds a model with y [8, 16] = x [8, 4] w and a consumer z of y, two bytes
+// per element, on two ranks. A byte takes 1 ns, a launch 3 ns.
 struct Followed {
   Followed() {
     SegmentGraph segment;

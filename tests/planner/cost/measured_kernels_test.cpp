@@ -46,7 +46,7 @@ std::string errorOf(const json &file) {
   return "";
 }
 
-// A memory-bound operator with one operand and one result, [1000][64] in
+// Holds a memory-bound operator with one operand and one result, [1000][64] in
 // elements of `width` bytes.
 struct OnePass {
   explicit OnePass(const std::string &kind, int width = 4) {

@@ -7,13 +7,13 @@
 
 namespace mtplan::planner {
 
-/// An operator with its tensors, numbered from 0.
+/// Holds an operator with its tensors, numbered from 0.
 struct OpCase {
   Op op;
   std::vector<Tensor> tensors;
 };
 
-/// The factors of product().
+/// Names the factors of product().
 enum ProductFactor : int { kM, kN, kK };
 
 /// Returns the product of X [m, k] and W [k, n].

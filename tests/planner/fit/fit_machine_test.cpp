@@ -91,7 +91,7 @@ Machine trueMachine() {
   return parseMachine(file["machine"].dump());
 }
 
-/// A measurement file with the times of the true machine and optional noise.
+/// Makes a measurement file with times of the true machine and optional noise.
 class Bench {
 public:
   explicit Bench(double spread = 0.0, unsigned seed = 1)
@@ -290,7 +290,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   EXPECT_THAT(errors[0], HasSubstr("/machine/levels/1/bandwidth_GBps: no "
                                    "measurement depends on it; measure "));
 
-  // Keeps only products that divide by 64 and are not batched.
+  // Keeps only unbatched products whose n is a multiple of 64.
   bench = Bench();
   std::erase_if(bench.file["products"].get_ref<json::array_t &>(),
                 [](const json &row) {

@@ -63,7 +63,7 @@ TEST(LocalShape, DividesByAllAxesOfADimension) {
   EXPECT_TRUE(divides({12, 8, 5}, layout, kMesh));
   EXPECT_EQ(localShape({12, 8, 5}, layout, kMesh),
             (std::vector<std::int64_t>{2, 4, 5}));
-  // 4 divides by 2 but not by 2 * 3.
+  // 4 is divisible by 2 but not by 2 * 3.
   EXPECT_FALSE(divides({4, 8, 5}, layout, kMesh));
   EXPECT_FALSE(divides({12, 7, 5}, layout, kMesh));
 }

@@ -72,7 +72,7 @@ using Lines = std::vector<std::string>;
 
 TEST(Check, ASoundGraphHasNoErrors) { EXPECT_EQ(check(toy()), Lines{}); }
 
-// A change that breaks one invariant of the toy graph, and an error that
+// Holds a change that breaks one invariant of the toy graph, and an error that
 // check() must then return.
 struct Broken {
   const char *name;
@@ -260,7 +260,7 @@ TEST(WithBatch, RoundTrips) {
 }
 
 // `ofSegment` is a parameter's share of the parameter elements of its segment,
-// the first one that reads it.
+// which is the first segment that reads the parameter.
 TEST(OpGraph, ParametersHaveAShareOfTheirSegment) {
   ModelGraph graph;
   graph.parameters.resize(4);

@@ -11,7 +11,7 @@ using namespace mtplan::planner;
 
 namespace {
 
-// Y[t, o] = X[t, i] W[i, o] + B[o], linear in (X, B) and in W.
+// The layer Y[t, o] = X[t, i] W[i, o] + B[o] is linear in (X, B) and in W.
 enum : int { kT, kI, kO };
 Op linearLayer(std::int64_t t = 16, std::int64_t i = 8, std::int64_t o = 24) {
   Op op;
@@ -47,7 +47,7 @@ TEST(StrategiesOf, ASplitThatIsNotInTheRuleIsNotTaken) {
 }
 
 TEST(StrategiesOf, AFactorThatDoesNotDivideIsNotTaken) {
-  // t = 6 and i = 10 do not divide by 4, o = 12 does.
+  // t = 6 and i = 10 are not divisible by 4, but o = 12 is.
   Mesh mesh{{{"tp", 4}}};
   std::vector<Strategy> found =
       strategiesOf(linearLayer(6, 10, 12), mesh, {kAny});
@@ -60,7 +60,7 @@ TEST(StrategiesOf, AFactorThatDoesNotDivideIsNotTaken) {
 }
 
 TEST(StrategiesOf, TwoAxesOnOneFactorDivideTogether) {
-  // 12 divides by 2 and by 4 but not by 8.
+  // 12 is divisible by 2 and by 4 but not by 8.
   Op op = linearLayer(16, 8, 12);
   for (const Strategy &strategy : strategiesOf(op, kTwoAxes, {kAny, kAny}))
     EXPECT_NE(strategy, (Strategy{{kO, kO}}));
@@ -68,8 +68,8 @@ TEST(StrategiesOf, TwoAxesOnOneFactorDivideTogether) {
       strategiesOf(linearLayer(), kTwoAxes, {kAny, kAny});
   EXPECT_NE(std::ranges::find(wide, Strategy{{kO, kO}}), wide.end());
   EXPECT_EQ(wide.front(), (Strategy{{kReplicated, kReplicated}}));
-  // Each axis has 5 choices. 16, 8 and 24 divide by 8 ranks, so all pairs are
-  // legal.
+  // Each axis has 5 choices. 16, 8 and 24 are divisible by 8 ranks, so all
+  // pairs are legal.
   EXPECT_EQ(wide.size(), 25u);
 }
 

@@ -31,7 +31,7 @@ struct Solved {
   double bound = 0.0; // lower bound in seconds of plans that fit
 };
 
-// Solves every configuration to optimality, ordered by tp, then micro-batch.
+// Solves every configuration on its own, ordered by tp, then micro-batch.
 std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
                              const SearchOptions &options) {
   std::vector<Solved> all;
@@ -54,8 +54,8 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
       Solved one{dp, tp, b, {}, 0.0, 0.0};
       one.planned = solveCandidate(graph, options, machine, config, {}, solvers,
                                    rejection);
-      // The search tries few points as well, because more points may give a
-      // faster sum whose plan does not fit.
+      // The search solves with fewer points, too, because more points may give
+      // a faster sum whose plan does not fit.
       for (std::int64_t points : {std::int64_t{0}, kFewPoints}) {
         Rejection ignored;
         std::optional<PlannedCandidate> other =
@@ -246,15 +246,15 @@ TEST(PlannerSearch, NearestNeedsLeastIfNothingFits) {
   machine.device.memory = Bytes{least * 0.75};
   SearchResult result = search(model, machine, options);
   EXPECT_TRUE(result.plans.empty());
-  // Bounds by the strategies exclude all configurations; the least of them is
-  // that of the smallest plan.
+  // Lower bounds of memory reject the configurations. The lowest of them is at
+  // most the memory of the smallest plan.
   double needed = kNever;
   for (const Rejection &rejection : result.rejections)
     if (rejection.reason == Rejection::Reason::memory)
       needed = std::min(needed, rejection.needed.value);
   EXPECT_GT(needed, machine.device.memory.value);
   EXPECT_LE(needed, least * (1 + 1e-12));
-  // Far below the bounds by sizes, nothing is solved; in between, a plan is.
+  // `nearest` is empty if bounds reject every configuration unsolved.
   if (result.nearest) {
     EXPECT_FALSE(result.nearest->fits);
     EXPECT_DOUBLE_EQ(result.nearest->memory.total().value, least);

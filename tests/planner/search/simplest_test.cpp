@@ -39,8 +39,8 @@ SearchOptions optionsFor(std::int64_t globalBatch) {
   return options;
 }
 
-// Holds the choice within the tolerance to the list of all plans that a search
-// for the fastest returns.
+// Compares the plan chosen within the tolerance with all plans that a search
+// without a tolerance lists.
 TEST(Simplest, IsWithinTheToleranceAndNoListedPlanIsSimpler) {
   int slower = 0, fewerKinds = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
@@ -72,7 +72,7 @@ TEST(Simplest, IsWithinTheToleranceAndNoListedPlanIsSimpler) {
         EXPECT_LE(chosen.time.step.value, fastest * (1 + tolerance));
         EXPECT_EQ(result.faster.has_value(), chosen.time.step.value > fastest);
 
-        // The plan is consistent and has the price and memory that it claims.
+        // The plan is consistent, has the time that it claims, and fits.
         const ModelGraph graph =
             withBatch(model, chosen.config.microBatch * chosen.config.dp);
         const Setting setting = settingOf(options, machine, chosen.config);

@@ -1,8 +1,9 @@
 //===- simulated_test.cpp - The search against every plan, simulated ------===//
 //
-// The solvers minimise sums of times, but a step is simulated, and what
-// overlaps is no sum. Here every plan of every configuration of small random
-// problems is simulated, and the search is held to the fastest that fits.
+// The solvers minimise sums of times, but times that overlap do not add up.
+// These tests simulate every plan of every configuration of small random
+// problems, and compare the result of the search with the fastest plan that
+// fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// The legal choices of one repeat of a segment.
+/// Holds the legal choices of one repeat of a segment.
 struct RepeatChoices {
   SegmentProblem problem;
   std::vector<Assignment> legal;
@@ -164,7 +165,7 @@ Case drawTiny(unsigned seed) {
   return drawn;
 }
 
-// Divides the tensor ranks into two axes of two ranks.
+// Draws a problem whose tensor ranks form two axes of two ranks.
 Case drawWithTwoTensorAxes(unsigned seed) {
   Case drawn = drawTiny(seed);
   drawn.options.devices = 4;
@@ -200,7 +201,8 @@ std::vector<Price> pricesOf(const Case &drawn, double most) {
   return prices;
 }
 
-/// Counts searches that found a plan.
+/// Counts problems, and searches for which some plan fits: all of them, those
+/// that prove the optimum, and those that miss the fastest plan.
 struct Found {
   int problems = 0, searches = 0, proved = 0, slower = 0;
   double worst = 0.0; ///< how much slower

@@ -1,7 +1,7 @@
 //===- schedule_check.h - The errors of a schedule --------------*- C++ -*-===//
 //
-// Decides without execution whether a schedule is complete and free of
-// deadlocks.
+// Decides whether a schedule is complete and free of deadlocks, without trying
+// all interleavings of the stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,9 +61,9 @@ inline std::vector<std::string> checkTasks(const ScheduleShape &shape,
   return errors;
 }
 
-/// Returns the errors of channels with ends that disagree. A stage sends all
-/// results of a kind to one other stage, so each sender has one channel per
-/// kind.
+/// Returns an error for each channel whose two ends disagree on its messages. A
+/// stage sends all results of a kind to one other stage, so each sender has one
+/// channel per kind.
 inline std::vector<std::string> checkChannels(const ScheduleShape &shape,
                                               const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -150,10 +150,10 @@ inline std::vector<std::string> checkProgress(const ScheduleShape &shape,
 
 /// Returns a sentence for each error of a schedule of `shape`: a task that is
 /// missing, repeated or unknown; else a channel with two ends that disagree;
-/// else a deadlock. If empty, every task runs, whatever the durations.
-/// Every pair of stages has a channel for activations and one for gradients.
-/// Sends never wait; a channel delivers its oldest message first, so both ends
-/// must agree on the order. O(tasks).
+/// else a deadlock. If there is no error, every task runs, whatever the
+/// durations. Every pair of stages has a channel for activations and one for
+/// gradients. Sends never wait; a channel delivers its oldest message first, so
+/// both ends must agree on the order. O(tasks).
 inline std::vector<std::string> checkSchedule(const ScheduleShape &shape,
                                               const Schedule &schedule) {
   if (std::vector<std::string> errors = check(shape); !errors.empty())

@@ -1,7 +1,7 @@
 //===- schedule_check_test.cpp - Broken orders -------------------===//
 //
-// checkSchedule() decides without execution. These tests execute schedules with
-// all interleavings of the stages, and with queues of messages between them.
+// checkSchedule() tries one interleaving of the stages. These tests execute
+// schedules with all interleavings, and with queues of messages between stages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using enum ScheduleKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The number of tasks that each stage has done, and the contents of the
-/// queues. A message is a part and a micro-batch; a queue is (from, to, kind).
+/// Holds the number of tasks that each stage has done, and the contents of the
+/// queues. A message is (part, micro-batch); a queue is (from, to, kind).
 struct World {
   std::vector<std::size_t> position;
   std::map<std::tuple<int, int, int>, std::deque<std::pair<int, int>>> queues;
@@ -182,8 +182,8 @@ TEST(ScheduleCheck, NamesBothEndsOfAChannel) {
 TEST(ScheduleCheck, NamesBlockedTasks) {
   ScheduleShape shape{oneForwardOneBackward, 2, 1, 2};
   Schedule schedule = scheduleOf(shape);
-  // Stage 0 waits for a gradient before it sends the second micro-batch, which
-  // stage 1 receives first.
+  // Stage 0 waits for a gradient before it sends the second micro-batch, and
+  // stage 1 receives this micro-batch before it computes the gradient.
   schedule[0] = {{TaskKind::forward, 0, 0},
                  {TaskKind::backward, 0, 0},
                  {TaskKind::forward, 0, 1},

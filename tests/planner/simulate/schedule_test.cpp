@@ -52,8 +52,8 @@ std::string named(const ScheduleShape &shape) {
 }
 
 /// Returns the greatest number of pairs of micro-batch and chunk in flight,
-/// counted over the order. Only in a zero-bubble order do weight gradients free
-/// the activations.
+/// counted over the order. Weight gradients free the activations in a
+/// zero-bubble order, and backward in others.
 int mostInTotal(const std::vector<Task> &order) {
   const TaskKind freeing =
       std::ranges::count(order, TaskKind::weightGradient, &Task::kind) > 0
@@ -166,7 +166,8 @@ TEST(InFlight, EqualsPublishedCounts) {
   EXPECT_EQ(inFlight({oneForwardOneBackward, 4, 1, 2}, 1).full, 2);
   EXPECT_EQ(inFlight({gpipe, 4, 1, 8}, 3).full, 8);
   // Megatron-LM has 2 (p - i - 1) + (v - 1) p + 1 chunks in flight; on stage 0
-  // that is 1 + (p - 1) / (p v) times p micro-batches, or 11 halves for p = 4.
+  // that is 1 + (p - 1) / (p v) times p micro-batches, or 11 halves for p = 4
+  // and v = 2.
   EXPECT_EQ(inFlight({interleaved, 4, 2, 8}, 0).full, 11);
   EXPECT_EQ(inFlight({interleaved, 4, 2, 8}, 3).full, 5);
   EXPECT_EQ(inFlight({interleaved, 4, 2, 4}, 0).full, 8);

@@ -1,7 +1,8 @@
 //===- step_traffic_test.cpp - The cost of communication in a step --------===//
 //
-// Small steps are worked by hand: the communication that compute hides, the
-// tasks that it delays, and the member of StageUse that counts it.
+// These tests work out small steps by hand: which communication compute hides,
+// which tasks communication delays, and which member of StageUse counts the
+// delay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ TEST(StepTraffic, ReduceOverlapsBackwardSegmentBySegment) {
   EXPECT_EQ(result.step.value, 22.0);
   EXPECT_EQ(result.stages[0].exposedData.value, 3.0);
   EXPECT_EQ(result.stages[0].update.value, 1.0);
-  // Reductions that are slower than backward queue from 10.
+  // Reductions are now slower than backward and run without a gap from 10.
   slice(problem).reduce = {6.0};
   EXPECT_EQ(simulated(problem).step.value, 29.0);
   EXPECT_EQ(simulated(problem).stages[0].exposedData.value, 10.0);
@@ -139,7 +140,7 @@ TEST(StepTraffic, SendsDelayTheReceiver) {
   problem.stages[1].chunks[0].sendBackward = {4.0};
   StepResult result = simulated(problem);
   EXPECT_EQ(result.step.value, 1.0 + 3.0 + 3.0 + 4.0 + 2.0);
-  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // with the 3 s of its send
+  EXPECT_EQ(result.stages[0].bubble.value, 6.0); // includes its send of 3 s
   EXPECT_EQ(result.stages[0].exposedPointToPoint.value, 4.0);
   EXPECT_EQ(result.stages[1].bubble.value, 1.0 + 6.0);
   EXPECT_EQ(result.stages[1].exposedPointToPoint.value, 3.0);
@@ -148,7 +149,8 @@ TEST(StepTraffic, SendsDelayTheReceiver) {
   EXPECT_EQ(result.step.value, 13.0);
   EXPECT_EQ(result.stages[0].exposedPointToPoint.value, 3.0 + 4.0);
   EXPECT_EQ(result.stages[1].exposedPointToPoint.value, 3.0 + 4.0);
-  // More micro-batches make hidden sends faster than exposed ones.
+  // With more micro-batches, a step with hidden sends is faster than one with
+  // exposed sends.
   problem.shape.microBatches = 8;
   double exposed = simulated(problem).step.value;
   problem.overlap.pointToPoint = true;
@@ -196,7 +198,8 @@ TEST(StepTraffic, TiedEmbeddingWaitsForItsTwoSegments) {
   slice(problem, 1).gather = {1.0};
   problem.gather = GatherRule::eachUse;
   EXPECT_EQ(tiedAt(), 27.0);
-  // If the last stage reduces nothing, the first stage's backward at 9 is last.
+  // If the last stage reduces nothing, the tied reduction starts when the first
+  // stage's backward ends, at 9.
   slice(problem, 1).reduce = {};
   EXPECT_EQ(tiedAt(), 9.0);
 }

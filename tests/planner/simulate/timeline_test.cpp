@@ -165,8 +165,8 @@ TEST(Timeline, LinksAreShared) {
               ElementsAre(Seconds{5}, Seconds{2}, Seconds{4}, Seconds{4}));
 }
 
-// If two streams use a link, but never at once, times equal those without the
-// link exactly.
+// If two streams use a link, but never at once, times are exactly those without
+// the link.
 TEST(Timeline, TakingTurnsOnALinkIsExact) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> duration(0.0, 1.0);

@@ -22,7 +22,7 @@ void expectSameRuns(const ChainSolution &a, const ChainSolution &b) {
   }
 }
 
-/// Compares all results of the exhaustive search that do not depend on ties.
+/// Compares all parts of `solution` that do not depend on ties with `expected`.
 void expectAgrees(const ChainProblem &chain, const ChainSolution &solution,
                   const ChainSolution &expected) {
   ASSERT_EQ(solution.feasible, expected.feasible);
@@ -210,8 +210,8 @@ TEST(SolveChain, RunsGroupEqualRepeatsThatMayMove) {
 }
 
 TEST(SolveChain, PrefersStayingInOneState) {
-  // Every transition costs the same, but the next link prefers state 2: the
-  // chain is in state 2 from the start and does not change to it from state 0.
+  // Every transition costs the same, but the next link prefers state 2. The
+  // chain is in state 2 from the start, instead of changing to it from state 0.
   ChainProblem chain;
   Link link;
   link.problem.domains = {3, 3, 2};

@@ -163,7 +163,8 @@ TEST(SolveElimination, OrderOfATreeHasWidthOne) {
 
 TEST(SolveElimination, OrderCountsTheTablesItCreates) {
   // In a ring of four, eliminating a variable connects its two neighbours (8
-  // entries), so the next still has two (8); then 4 and 2 entries follow.
+  // entries), so the next variable still has two (8 entries). The last two take
+  // 4 and 2 entries.
   EliminationOrder plan =
       planElimination({2, 2, 2, 2}, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}, {});
   EXPECT_EQ(plan.order, (std::vector<int>{0, 1, 2, 3}));

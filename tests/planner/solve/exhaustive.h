@@ -28,7 +28,7 @@ inline bool advance(Assignment &assignment, const std::vector<int> &domains) {
   return false;
 }
 
-/// A legal assignment of one repeat.
+/// Holds a legal assignment of one repeat and its cost.
 struct Choice {
   Assignment assignment;
   Cost cost;
@@ -141,7 +141,7 @@ inline ChainSolution solveChainExhaustively(const ChainProblem &chain) {
   return ExhaustiveSearch(chain).run();
 }
 
-/// Returns the optimum that a solver without history finds.
+/// Returns the optimum that a newly made solver finds.
 /// \throws std::invalid_argument with the first error of check()
 inline ChainSolution solveChain(const ChainProblem &chain) {
   return ChainSolver(chain).solve(chain);

@@ -54,7 +54,7 @@ std::vector<int> namesOf(const std::vector<ParetoPoint> &points) {
 
 TEST(Pareto, KeepsNondominatedPoints) {
   std::mt19937_64 random(1);
-  // keepPareto() drops most of more than 256 points before it sorts them.
+  // From 256 points on, keepPareto() drops most of them before it sorts.
   for (int count : {0, 1, 2, 7, 40, 255, 256, 300, 1000})
     for (int round = 0; round < 20; ++round) {
       int made = 0;

@@ -229,7 +229,7 @@ void Writer::rope(bool interleaved, bool inverse) {
 
 void Writer::embeddings() {
   // The first embedding and gradient have tables that are shards of rows. The
-  // gradients have fewer ids than the table has rows, or more.
+  // first gradient has fewer ids than its table has rows, the second has more.
   const std::vector<Span> pieces{{20, 700}, {0, 12}};
   cases.push_back(named("embedding")
                       .integers({kB, 9}, 0, 99)
@@ -377,7 +377,7 @@ void Writer::updates() {
   const auto count = static_cast<std::size_t>(kept.elements());
   cases.push_back(named("accumulate").in(value).out(kept, Doubles(count, 0.7)));
   // In micro-batch `first_term`, the value overwrites the accumulator, even if
-  // that contains NaN.
+  // the accumulator contains NaN.
   constexpr std::int64_t kOther = 1;
   const std::int64_t now = cases.back().moment.microBatch;
   for (const auto &[first, before] :
@@ -448,8 +448,8 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.sums();
   writer.pointwise();
   writer.norms();
-  // Among the next calls are some with grouped heads, several blocks of queries
-  // and keys, shards, and causal masks.
+  // Some of the next calls have grouped heads, several blocks of queries and
+  // keys, shards, or causal masks.
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.0, true, false);
   writer.attention({kB, 70, 24}, {kB, 140, 12},
                    {{2, kB + 3}, {70, 140}, {24, 48}}, 0.2, true, false);

@@ -34,8 +34,8 @@ double toleranceOf(ElementType type) {
 }
 
 /// Returns the tolerance of a result. It is larger for 16-bit attention
-/// gradients: tensor cores round their operands, also gradients that are
-/// operands.
+/// gradients: tensor cores round their operands, and some of these are
+/// gradients.
 double toleranceOf(const Case &one, std::size_t result) {
   const ElementType type = one.spec.outputs[result].type;
   const bool half = type == ElementType::f16 || type == ElementType::bf16;

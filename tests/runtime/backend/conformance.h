@@ -20,8 +20,8 @@
 
 namespace mtplan::runtime::testing {
 
-/// The number of samples of every case. No other dimension has this size, so
-/// the shape alone shows which dimension counts the samples.
+/// Counts the samples of every case. No other dimension has this size, so the
+/// shape alone shows which dimension counts the samples.
 inline constexpr std::int64_t kSamples = 4;
 
 /// Returns calls of every kernel with several shapes, shards and settings.
@@ -38,7 +38,8 @@ struct Contender {
   const char *name;
   /// Returns null if there is no device.
   std::function<std::unique_ptr<Backend>()> make;
-  /// Kernels whose result for a sample may depend on the number of samples.
+  /// Lists kernels whose result for a sample may depend on the number of
+  /// samples.
   std::set<std::string> joinSamples = {};
 };
 

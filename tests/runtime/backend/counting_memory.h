@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// Host memory that counts uploads. Because it is not hostMemory(), its users
-/// upload to it as to the memory of a device.
+/// Counts uploads to host memory. Because this memory is not hostMemory(), its
+/// users upload to it as to the memory of a device.
 class CountingMemory final : public Memory {
 public:
   void *allocate(std::size_t bytes) override {

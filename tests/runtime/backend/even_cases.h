@@ -13,8 +13,8 @@
 
 namespace mtplan::runtime::testing {
 
-/// Runs of one kernel. One operand is the same in all runs; the other operands
-/// have different values in each run.
+/// Describes runs of one kernel. One operand is the same in all runs; the other
+/// operands have different values in each run.
 struct EvenCase {
   std::vector<Case> runs;
   std::size_t shared = 0;
@@ -44,7 +44,7 @@ struct EvenCase {
     return !spec().find(kThen) || output % 2 == 1;
   }
 
-  /// Runs all runs and returns the bytes of their results: [run][result].
+  /// Executes all runs and returns the bytes of their results: [run][result].
   /// \param together  true: as one batch; false: one run after the other
   /// \return an empty vector if the backend cannot batch these runs
   std::vector<std::vector<Bytes>> run(Backend &backend, bool together) const {

@@ -52,8 +52,8 @@ TEST(ProductShape, SamplesAloneAreRows) {
   EXPECT_EQ(shape.m.size, 4);
 }
 
-// An expert has its own weights and so its own product, whose rows are the
-// adjacent rows of all samples.
+// Each expert has its own weights and therefore its own product. The product's
+// rows are those of all samples, which are adjacent.
 TEST(ProductShape, ExpertsStayApart) {
   const ProductShape shape =
       shapeOf("ebci,eio->ebco", {3, 4, 5, 12}, {3, 12, 10}, {3, 4, 5, 10})

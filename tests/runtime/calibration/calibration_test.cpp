@@ -84,8 +84,8 @@ TEST(Operands, AreFilledInEveryCopy) {
   EXPECT_LE(reader.zeros, 4 * 100);
 }
 
-// The first run takes longer, and so does every fourth sample. The result
-// includes none of them.
+// The first run takes longer than the others, and so does every fourth run. The
+// result includes neither.
 TEST(Stopwatch, LeavesTheFirstRunAndStragglersOut) {
   FakeMachine machine;
   FakeWorld world(machine, 3);
@@ -116,7 +116,7 @@ TEST(Stopwatch, RepeatsWhatIsShort) {
   EXPECT_NEAR(timing.seconds, 1e-6, 2e-8);
 }
 
-/// A queue whose recordings cost a microsecond a run when they are replayed.
+/// Makes recordings that take a microsecond per run when they are replayed.
 class RecordingQueue final : public Queue {
 public:
   explicit RecordingQueue(FakeMachine &theMachine) : machine(theMachine) {}

@@ -96,7 +96,7 @@ private:
   FakeMachine &machine;
 };
 
-/// A communicator whose other ranks contribute the same value as this rank.
+/// Acts as if all other ranks contributed the same value as this rank.
 class FakeCommunicator final : public Communicator {
 public:
   FakeCommunicator(FakeMachine &m, int ranks, int at)

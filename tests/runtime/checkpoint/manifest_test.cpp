@@ -96,7 +96,7 @@ TEST(Manifest, OtherVersionIsRecognised) {
   EXPECT_THAT([&] { parseManifest("m.json", text); },
               testing::ThrowsMessage<ForeignVersion>(
                   "m.json: /version: is 7, but this mtrun reads version 1"));
-  // A damaged manifest may have any version, so it is not a foreign version.
+  // A damaged manifest may have any version, so it is not reported as foreign.
   std::string damaged = manifestText(example());
   damaged.replace(damaged.find("\"version\": 1"), 12, "\"version\": 7");
   EXPECT_THAT(errorOf(damaged),

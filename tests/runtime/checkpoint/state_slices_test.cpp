@@ -11,7 +11,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Positions of elements: in the tensor -> in the box.
+/// Maps positions of elements in the tensor to positions in the box.
 using Places = std::map<std::int64_t, std::int64_t>;
 
 // Computes the positions one element at a time. Elements of the box beyond the

@@ -30,7 +30,8 @@ namespace mtplan::runtime {
 
 using Bytes = std::vector<unsigned char>;
 
-/// The initial value of the bytes of results. It stays where no call writes.
+/// Holds the initial value of a result's bytes, which stays where no call
+/// writes.
 inline constexpr unsigned char kUnwritten = 0xAB;
 
 /// Returns a tensor of random numbers. Their magnitudes differ very much, so
@@ -322,8 +323,9 @@ runOverSockets(const TcpStart &start, const WorldOptions &options,
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// The errors of a run: `ofRank` has the message of each rank's exception, and
-/// `thrown` the message of the run. A message is "" if there is no error.
+/// Holds the errors of a run: `ofRank` has the message of each rank's
+/// exception, and `thrown` the message of the run. A message is "" if there is
+/// no error.
 struct RunErrors {
   std::vector<std::string> ofRank;
   std::string thrown;

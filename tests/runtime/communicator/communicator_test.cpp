@@ -212,8 +212,8 @@ TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
   }).join();
 }
 
-// Each rank computes how many cores it may use. Ranks of one process share
-// them.
+// Each rank computes how many cores it may use. Ranks of one process share its
+// cores.
 TEST(Communicator, RanksOfOneProcessShareItsCores) {
   for (const int ranks : {1, 2, 64})
     runOnThreads(ranks, {}, [&](World &world) {

@@ -52,7 +52,7 @@ Variables with(Variables variables, const Variables &more) {
   return variables;
 }
 
-// Variables of torchrun --standalone --nproc-per-node 4, PyTorch 2.
+// torchrun --standalone --nproc-per-node 4 of PyTorch 2 sets these variables.
 const Variables kTorchrun = {{"RANK", "2"},
                              {"GROUP_RANK", "0"},
                              {"ROLE_RANK", "2"},
@@ -69,8 +69,8 @@ const Variables kTorchrun = {{"RANK", "2"},
                              {"TORCHELASTIC_RUN_ID", "6b2c1d"},
                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                              {"OMP_NUM_THREADS", "1"}};
-// Variables of torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1. The agent
-// does not use MASTER_PORT here.
+// torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1 sets these variables.
+// The agent does not use MASTER_PORT here.
 const Variables kTwoNodes =
     with(kTorchrun, {{"RANK", "5"},
                      {"GROUP_RANK", "1"},
@@ -80,7 +80,8 @@ const Variables kTwoNodes =
                      {"MASTER_PORT", "29500"},
                      {"TORCHELASTIC_RUN_ID", "none"},
                      {"TORCHELASTIC_USE_AGENT_STORE", "False"}});
-// Variables of mpirun of Open MPI 4.1. PMIX_NAMESPACE differs in Open MPI 5.
+// mpirun of Open MPI 4.1 sets these variables. PMIX_NAMESPACE differs in Open
+// MPI 5.
 const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "5"},
                             {"OMPI_COMM_WORLD_SIZE", "8"},
                             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -89,13 +90,13 @@ const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "5"},
                             {"OMPI_UNIVERSE_SIZE", "8"},
                             {"PMIX_RANK", "5"},
                             {"PMIX_NAMESPACE", "579928065"}};
-// Variables of mpiexec of MPICH and Intel MPI.
+// mpiexec of MPICH and of Intel MPI sets these variables.
 const Variables kMpich = {{"PMI_RANK", "3"},
                           {"PMI_SIZE", "4"},
                           {"PMI_FD", "9"},
                           {"MPI_LOCALRANKID", "3"},
                           {"MPI_LOCALNRANKS", "4"}};
-// Variables of srun -N 2 -n 6 without --mpi.
+// srun -N 2 -n 6 without --mpi sets these variables.
 const Variables kSlurm = {{"SLURM_JOB_ID", "1234"},
                           {"SLURM_JOBID", "1234"},
                           {"SLURM_STEP_ID", "0"},
@@ -112,11 +113,11 @@ const Variables kSlurm = {{"SLURM_JOB_ID", "1234"},
                           {"SLURM_JOB_NODELIST", "gpu[07-08]"}};
 const Variables kSlurmPmix =
     with(kSlurm, {{"PMIX_RANK", "4"}, {"PMIX_NAMESPACE", "slurm.pmix.1234.0"}});
-// Variables of srun --mpi=pmi2.
+// srun --mpi=pmi2 sets these variables.
 const Variables kSlurmPmi2 = with(
     kSlurm, {{"PMI_RANK", "4"}, {"PMI_SIZE", "6"}, {"PMI_JOBID", "1234.0"}});
-// Variables of a script that sbatch -n 6 started, or of a shell of salloc. The
-// process is no task of a Slurm step.
+// A script that sbatch -n 6 started, or a shell of salloc, has these variables.
+// The process is no task of a Slurm step.
 const Variables kScript = with(kSlurm, {{"SLURM_PROCID", "0"},
                                         {"SLURM_STEP_ID", ""},
                                         {"SLURM_STEP_NUM_TASKS", ""},

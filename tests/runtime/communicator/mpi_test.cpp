@@ -31,7 +31,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Exit status, output and duration of mpirun.
+/// Holds the exit status, output and duration of mpirun.
 struct Outcome {
   int status = -1;
   std::string output;

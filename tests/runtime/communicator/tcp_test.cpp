@@ -313,8 +313,8 @@ TEST(CommunicatorTcp, GarbageFromRank0FailsTheRendezvous) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// The wire of rank 0 in a world of two ranks. The test takes the part of rank
-/// 1: it has the other end of the socket.
+/// Holds the wire of rank 0 in a world of two ranks. The test acts as rank 1,
+/// with the other end of the socket.
 struct Pair {
   Pair() {
     int ends[2] = {-1, -1};

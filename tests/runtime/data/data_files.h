@@ -37,8 +37,9 @@ template <typename T> std::string bytesOfNumbers(const std::vector<T> &values) {
           values.size() * sizeof(T)};
 }
 
-/// The files that Megatron-LM writes for two documents of uint16 tokens. The
-/// first has the sequences [10, 11, 12] and [13], the second has [20, 21].
+/// Holds the files that Megatron-LM writes for two documents of uint16 tokens.
+/// The first document has the sequences [10, 11, 12] and [13], the second has
+/// [20, 21].
 inline const std::string kGoldenBin = bytesOfHex("0a000b000c000d0014001500");
 inline const std::string kGoldenIdx = bytesOfHex(
     "4d4d494449445800000100000000000000080300000000000000030000000000000003"

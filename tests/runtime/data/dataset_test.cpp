@@ -67,8 +67,8 @@ TEST(Permutation, SeedsAndEpochsDiffer) {
   EXPECT_LE(sameEpoch, 10);
 }
 
-// The first index of a permutation of 1000 is uniform: the test is chi-squared,
-// over ten intervals of equal length.
+// A chi-squared test over ten intervals of equal length shows that the first
+// index of a permutation of 1000 is uniform.
 TEST(Permutation, IsUniform) {
   std::vector<int> parts(10);
   for (std::uint64_t seed = 0; seed < 2000; ++seed)
@@ -252,7 +252,7 @@ protected:
 };
 
 // The documents have the order 4 0 1 2 3, in which samples begin at documents
-// 4, 0 and 2. Of these samples, the second is drawn first: it has documents 0
+// 4, 0 and 2. The second of these samples is drawn first: it has documents 0
 // and 1 and one token of document 2. The third is drawn next, and the first is
 // last.
 TEST_F(MegatronCorpus, SamplesEqualMegatrons) {
@@ -268,8 +268,8 @@ TEST_F(MegatronCorpus, SamplesEqualMegatrons) {
 }
 
 // Two epochs have the documents in the order 2 2 4 1 0 3 4 0 1 3. The sample
-// that is drawn first begins at the second document 1. The next sample begins
-// at the last token of the first document 3.
+// that is drawn first begins where document 1 occurs again. The next sample
+// begins at the last token of the first occurrence of document 3.
 TEST_F(MegatronCorpus, SamplesBeginWithinDocuments) {
   options.samples = 7;
   const auto data = openDataset(options);

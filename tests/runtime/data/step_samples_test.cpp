@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// A dataset whose sample k has the tokens 10 k, 10 k + 1, ...
+/// Gives sample k the tokens 10 k, 10 k + 1, ...
 class Counting final : public Dataset {
 public:
   explicit Counting(std::int64_t sequence) { settings.sequence = sequence; }

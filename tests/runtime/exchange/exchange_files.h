@@ -17,8 +17,8 @@ inline std::string parityFiles(const std::string &name) {
 
 enum class Keeps { nothing, origin };
 
-/// Weights that do not know the files they came from, or (Keeps::origin) know
-/// only their headers. They have no values of tensors that are no parameters.
+/// Provides weights without their original files, or (Keeps::origin) with the
+/// headers of these files. It has no values of tensors that are no parameters.
 class Anonymous final : public WeightSource {
 public:
   explicit Anonymous(const std::string &path, Keeps keeps = Keeps::nothing)

@@ -109,7 +109,7 @@ TEST(Exchange, ShardsAreThoseOfSavePretrained) {
 }
 
 // A tensor that is too large for a shard has a file of its own, and the tensors
-// before and after it share one.
+// before and after it share another.
 TEST(Exchange, ATensorLargerThanAShardIsAlone) {
   const TestFolder folder;
   ExportOptions options;

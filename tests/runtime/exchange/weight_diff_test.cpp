@@ -11,7 +11,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A model of one parameter "a", with a first moment if `moment` is true.
+/// Provides a model of one parameter "a", with a first moment if `moment` is
+/// true.
 class One final : public WeightSource {
 public:
   explicit One(std::vector<float> theNumbers, bool moment = false)

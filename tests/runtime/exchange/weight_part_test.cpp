@@ -27,8 +27,9 @@ std::uint16_t rounded(double value, ElementType type) {
   return bits;
 }
 
-// The first value of each type is slightly above a tie. Rounding it to float
-// first would make it the tie, the second value, which rounds down to even.
+// The first value of each type is slightly above a tie, and the second is the
+// tie, which rounds down to even. Rounding the first to float would make it the
+// tie.
 TEST(WeightPart, DoublesAreRoundedOnce) {
   EXPECT_EQ(rounded(1 + 0x1p-8 + 0x1p-40, ElementType::bf16), 0x3F81);
   EXPECT_EQ(rounded(1 + 0x1p-8, ElementType::bf16), 0x3F80);
@@ -65,7 +66,7 @@ TEST(WeightPart, TransposesThereAndBack) {
   EXPECT_EQ(again, file);
 }
 
-/// A model of the parameters a = [[1, 2]] and b = [[3, 4, 5]].
+/// Provides a model of the parameters a = [[1, 2]] and b = [[3, 4, 5]].
 class TwoOfOtherWidths final : public WeightSource {
 public:
   TwoOfOtherWidths() {

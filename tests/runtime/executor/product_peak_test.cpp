@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-/// A device whose products only advance a clock.
+/// Emulates a device whose products only advance a clock.
 struct Device {
   double now = 0.0;
   double launch = 2e-5, flops = 5e14;
@@ -25,7 +25,7 @@ struct Device {
   std::map<std::int64_t, int> ran; ///< number of runs, by size
 };
 
-/// Memory that stores nothing.
+/// Counts what is allocated and uploaded, but stores nothing.
 class NoMemory final : public Memory {
 public:
   explicit NoMemory(Device &d) : device(d) {}
@@ -139,7 +139,7 @@ TEST(ProductPeak, MemoryLimitsTheProduct) {
   EXPECT_THROW(peakOf(device), std::runtime_error);
 }
 
-// CPU cores are timed between barriers, without the first run.
+// CPU cores are timed between barriers, and their first run does not count.
 TEST(ProductPeak, CoresAreMeasuredBySixSmallProducts) {
   Device device;
   device.records = false;

@@ -34,7 +34,7 @@ std::string late(int instruction) {
          ", which needs what comes after the first";
 }
 
-/// A stage with one program of products. Each tensor has kUnit bytes.
+/// Builds a stage with one program of products. Each tensor has kUnit bytes.
 struct Products {
   Products() {
     stage.arenas = {{MemoryClass::activations, 1000 * kUnit},

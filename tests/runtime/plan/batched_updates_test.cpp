@@ -26,8 +26,8 @@ std::string conflict(int copy = 0) {
          std::to_string(copy);
 }
 
-/// A stage whose update is one program. The kernels of the program copy two
-/// elements each within one arena.
+/// Builds a stage whose update is one program. The kernels of the program copy
+/// two elements each within one arena.
 struct Updates {
   Updates() {
     stage.arenas = {{MemoryClass::parameters, 4096}};
@@ -68,8 +68,9 @@ struct Updates {
     return faultsOfBatches(
         {}, stage, {{std::move(some), false}, {std::move(others), false}});
   }
-  /// Returns the faults of a batch of the program's two kernels. They run for
-  /// only one copy (layer), so a batch of all copies must have the same faults.
+  /// Returns the faults of a batch of the program's two kernels. The kernels
+  /// run for only one copy (layer), so a batch of all copies must have the same
+  /// faults.
   Found faultsOfTwo() const {
     Found faults = faultsOf({0, 1});
     EXPECT_EQ(faultsOf({0, 1}, true), faults);
@@ -93,7 +94,7 @@ TEST(BatchedUpdates, AreAtLeastTwoKernels) {
 
 TEST(BatchedUpdates, NeverWriteWhatOthersTouch) {
   EXPECT_THAT(Updates().copy(0, 2).copy(4, 6).faultsOfTwo(), IsEmpty());
-  // Kernels may read the same bytes, and each may read its own result.
+  // Kernels may read the same bytes, and each may overwrite its own operand.
   EXPECT_THAT(Updates().copy(0, 2).copy(0, 4).faultsOfTwo(), IsEmpty());
   EXPECT_THAT(Updates().copy(0, 0).copy(2, 2).faultsOfTwo(), IsEmpty());
   // One kernel reads one of the two elements that the other writes.

@@ -32,8 +32,8 @@ std::vector<int> range(int first, int end) {
   return all;
 }
 
-/// A stage with one program of collectives. Each collective reads two elements
-/// of an arena and writes two elements.
+/// Builds a stage with one program of collectives. Each collective reads two
+/// elements of an arena and writes two elements.
 struct Calls {
   Calls() {
     stage.arenas = {{MemoryClass::gradients, 4096}};

@@ -426,8 +426,8 @@ private:
   std::vector<int> sums; ///< [parameter]: index of its gradient buffer
   const std::vector<Setting> firstOfAll = {{kFirstTerm, std::int64_t{0}}};
   int s = 0;
-  /// In bytes, the end of the workspace buffers that all programs share, and
-  /// the end of the buffers that the current program has added after them.
+  /// Hold, in bytes, the end of the workspace buffers that all programs share,
+  /// and the end of the buffers that the current program has added after them.
   std::int64_t shared = 0, used = 0;
 };
 

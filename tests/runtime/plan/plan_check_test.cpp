@@ -39,8 +39,8 @@ const Plan &wholePlan() {
   return plan;
 }
 
-// A change of a plan: the member at `pointer` gets `value`, or is erased if
-// `value` is null. The check must then find `fault`.
+// Describes a change of a plan: the member at `pointer` gets `value`, or is
+// erased if `value` is null. The check must then find `fault`.
 struct Break {
   const char *pointer;
   const char *value;

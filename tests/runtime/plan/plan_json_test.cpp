@@ -269,8 +269,8 @@ TEST(PlanJson, RejectsNumbersThatJsonCannotHold) {
               StartsWith(where + "s: must be UTF-8"));
 }
 
-// A change of the text, and the message of the error that it causes. The
-// message has the pointer, the value, and the valid values.
+// Describes a change of the text, and the error that it causes. The message has
+// the pointer, the value, and the valid values.
 struct Fault {
   std::string from, to, said;
 };

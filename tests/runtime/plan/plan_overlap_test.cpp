@@ -91,7 +91,7 @@ TEST(PlanOverlap, OtherAccessesToItsBytesAreRejected) {
                 "/stages/0/programs/3/instructions/0 touches the same bytes, "
                 "in /stages/0/schedule/4 (copy 0)")));
   EXPECT_THAT(checkPlan(plan), meets);
-  // On the same stream, the copy runs after the all-reduce.
+  // If both are on the same stream, the copy runs after the all-reduce.
   stage.programs[3].instructions[0].stream = 1;
   EXPECT_THAT(checkPlan(plan), testing::Not(meets));
   // A copy before the all-reduce does not conflict with it.

@@ -294,7 +294,7 @@ TEST(SafetensorsHeader, MembersMissingOrOfAnotherKind) {
               HasSubstr("/a: needs an object, is an array"));
   EXPECT_THAT(tensor("7"), HasSubstr("/a: needs an object, is 7"));
   EXPECT_THAT(tensor("null"), HasSubstr("/a: needs an object, is null"));
-  // Members of the previous tensor do not count.
+  // Members of the previous tensor do not replace missing members.
   auto second = [](const std::string &members) {
     return errorOf(
         R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"b":)" +

@@ -36,8 +36,8 @@ inline std::string errorOfHeader(const std::string &bytes) {
   return messageOf<DataError>([&] { headerOf(bytes); });
 }
 
-/// A file that the reference implementation of safetensors wrote. It has the
-/// tensors a, F32 [[1, 2], [3, 4]], and b, BF16 [1, 2, 3].
+/// Holds a file that the reference implementation of safetensors wrote. It has
+/// the tensors a, F32 [[1, 2], [3, 4]], and b, BF16 [1, 2, 3].
 inline const std::string kGoldenSafetensors = bytesOfHex(
     "90000000000000007b225f5f6d657461646174615f5f223a7b22666f726d6174223a2270"
     "74227d2c2261223a7b226474797065223a22463332222c227368617065223a5b322c325d"

@@ -20,8 +20,8 @@ std::size_t sizeOf(const TensorView &piece, ElementType type) {
   return static_cast<std::size_t>(piece.elements() * bytesOf(type));
 }
 
-/// The bytes of a weight (bf16), its master (f32), and a third copy (f64) in
-/// the host's memory.
+/// Holds the bytes of a weight (bf16), its master (f32), and a third copy (f64)
+/// in the host's memory.
 struct Three {
   Bytes bf16, f32, f64;
   std::int64_t drawn = 0;

@@ -33,8 +33,9 @@ PlanRequest requestFor(const char *model, std::int64_t gpus, std::int64_t top) {
 
 class Claims : public testing::TestWithParam<std::tuple<const char *, int>> {};
 
-// Every candidate is counted once as a plan or a rejection. The reason against
-// a mesh holds for the best plan of that mesh alone.
+// Every candidate is counted once as a plan or a rejection. The bound that
+// rejects a mesh does not exceed the step of the best plan that a search of
+// this mesh alone finds.
 TEST_P(Claims, HoldForEachMeshAlone) {
   auto [model, top] = GetParam();
   PlanRequest request = requestFor(model, 32, top);
@@ -73,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Claims,
                                                           "gpt2-8.3b"),
                                           testing::Values(1, 2, 5)));
 
-// A pinned split excludes meshes without tensor ranks.
+// A pinned split excludes meshes without tensor ranks, unless there is one GPU.
 TEST(Claims, APinnedSplitIsUsed) {
   PlanRequest request = requestFor("bert-336m", 8, 1);
   std::vector<std::string> errors;
@@ -101,7 +102,7 @@ TEST(Claims, ErrorsNameImpossiblePins) {
 }
 
 // Without column splits, the embedding needs the tied table unsharded, but the
-// head shards its rows. The error names the conflict and a remedy.
+// head shards the table's rows. The error names the conflict and a remedy.
 TEST(Claims, ErrorsNameSplitsWithoutALegalPlan) {
   Ran ran = runExample("tiny-gpt2",
                        {"--gpus", "2", "--tp", "2", "--splits", "row,head"});
@@ -130,7 +131,7 @@ TEST(Claims, TextualIrKeepsItsTypes) {
   EXPECT_THAT(refused.err, testing::HasSubstr("parameters are f32, not bf16"));
 }
 
-// The workspace includes the inputs, so that it grows with the samples.
+// The workspace includes the inputs, so it grows with the samples.
 TEST(Claims, InputsTakeMemory) {
   auto workspace = [](std::int64_t samples) {
     PlanRequest request;

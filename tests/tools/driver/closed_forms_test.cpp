@@ -86,7 +86,8 @@ TEST(Volumes, ZeroTwoScattersEveryMicroBatch) {
   EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::backward) +
                 moved(outcome, StepKind::reduceScatter, LedgerPhase::update),
             2 * kWeights +
-                // The gradient of the tied table is computed twice.
+                // The tied table has two gradients: the embedding's and the
+                // head's.
                 2 * kRows * kHidden);
   EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::update),
             2 * kWeights);
@@ -129,7 +130,7 @@ TEST(Volumes, RecomputedLayersKeepTheirInput) {
   EXPECT_EQ(kept(40) - kept(10), 30 * 4 * 1024 * kHidden * 2);
 }
 
-// Counts the all-gathers and reduce-scatters of activations (feature 1Y).
+// Counts the all-gathers and reduce-scatters of activations (feature Y).
 struct Expected {
   std::int64_t gathers, scatters;
 };
@@ -317,8 +318,9 @@ TEST(Memory, BertOnElevenGigabytes) {
   EXPECT_NE(of(24, Recompute::full, Offload::optimizer).best(), nullptr);
 }
 
-// Feature H2: the fullest of four stages needs a quarter of the memory that one
-// large GPU needs, and at most 35 % more. The plan names the fullest stage.
+// Feature H2: the fullest of four stages needs more than a quarter of the
+// memory that one large GPU needs, but less than 35 % more than that. The plan
+// names the fullest stage.
 TEST(Memory, OfStagesAddsUp) {
   auto need = [](int stages) {
     PlanRequest request = exampleRequest("gpt2-2.5b", 1);
@@ -347,8 +349,8 @@ TEST(Memory, OfStagesAddsUp) {
   EXPECT_TRUE(fits(4));
 }
 
-// Feature B5: Megatron-LM pads the 50,257 tokens of GPT-2 and 30,522 of BERT by
-// the number of tensor ranks; mtplan always pads as for one rank.
+// Feature B5: Megatron-LM pads the 50,257 tokens of GPT-2 and 30,522 of BERT to
+// multiples of 128 times the tensor ranks; mtplan always pads as for one rank.
 TEST(Vocabulary, IsPaddedAsMegatronSaysAndHereOnce) {
   const std::pair<int, std::int64_t> kGpt2[] = {
       {1, 50304}, {2, 50432}, {4, 50688}, {8, 51200}, {16, 51200}};

@@ -36,8 +36,8 @@ Planned planWith(const char *model, const std::string &collectives) {
   return planned;
 }
 
-// A plan uses the allowed collectives alone and is proved. The fewer are
-// allowed, the slower it is, unless the fastest plan has no other.
+// A plan uses only the allowed collectives and is proved. It is not faster than
+// the plan without a restriction, and as fast if that plan uses no others.
 TEST(Collectives, AreThoseThatAreAllowed) {
   int otherwise = 0;
   for (const char *model :

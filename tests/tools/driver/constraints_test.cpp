@@ -30,8 +30,8 @@ void PrintTo(const Case &one, std::ostream *out) { *out << one.name; }
 // Returns a plan with a key per layer of each operator and parameter, because
 // pins that split a segment change the names and runs of segments. Constraints
 // do not fix which gradients are reduced once per step. Parameters of one shape
-// and layout may exchange this choice at the same price, so only its number is
-// compared, and the number of kinds of layers is not.
+// and layout may exchange this choice at the same price, so only the number of
+// such gradients is compared. The number of kinds of layers is not compared.
 std::map<std::string, Json> byCopy(const Json &plan) {
   std::map<std::string, Json> all;
   for (const auto &[key, value] : plan.items()) {

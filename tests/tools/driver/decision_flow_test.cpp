@@ -2,8 +2,8 @@
 //
 // "Efficient training on multiple GPUs" (Hugging Face, v4.40) advises what to
 // try in which situation. docs/closed-forms.md numbers its rules K1 to K13. The
-// planner, with everything open, must choose the same. As on that page, tensor
-// parallelism is Megatron-LM's.
+// planner, with everything open, must choose the same. Tensor parallelism is
+// Megatron-LM's, as in that advice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,7 @@ TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
 }
 
 // Rule K2: one GPU cannot hold 16 bytes for each of 8.3 billion weights, so the
-// plan offloads the optimizer to the host. Of each weight, 4 bytes stay on the
+// plan offloads the optimizer to the host. For each weight, 4 bytes stay on the
 // GPU: the weight and its gradient. A small model is not offloaded.
 TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   PlanRequest request = openRequest("gpt2-8.3b", 1, "dgx-a100-80g");
@@ -94,7 +94,8 @@ TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   EXPECT_THAT(ran.out, testing::HasSubstr("  --offload optimizer fits: "));
 }
 
-// Returns a layer with 7.2 billion weights, a third of them in one matrix.
+// Returns a request for a layer with 7.2 billion weights, a third of them in
+// one matrix.
 PlanRequest wideLayer(std::int64_t gpus) {
   PlanRequest request =
       openRequest(modelFile("wide", 1, 24576, 192, 1024), gpus, "dgx-a100-80g");
@@ -195,7 +196,7 @@ TEST(DecisionFlow, OneNodeThatDoesNotFitDependsOnItsLinks) {
 }
 
 // Rule K6: there are no more tensor ranks than GPUs per node: doubling them
-// beyond a node costs more than doubling them within the node.
+// beyond a node costs more than doubling them within one.
 TEST(DecisionFlow, TensorRanksStayInANode) {
   auto step = [](int tp) {
     PlanRequest request = openRequest("gpt2-8.3b", 16, "dgx-a100-80g");

@@ -67,8 +67,8 @@ TEST(DefaultSpace, NamesWordsThatCannotBeOpened) {
                                  "\"zeros\"; nearest first, known are zero"));
 }
 
-// The default is at least as fast as the former default, which left only dp, tp
-// and the micro-batch open, and Llama-3 70B fits on 16 GPUs.
+// The default's plan takes less than 0.9 of the time of the former default's,
+// which left only dp, tp and the micro-batch open. Llama-3 70B fits on 16 GPUs.
 TEST(DefaultSpace, FindsWhatRestrictedSpacesMiss) {
   const auto planOf = [](const char *model, std::vector<std::string> flags) {
     flags.insert(flags.begin(), examplePath(model));
@@ -93,7 +93,7 @@ TEST(DefaultSpace, FindsWhatRestrictedSpacesMiss) {
   EXPECT_GT(stepOf(planOf("llama-3-70b", {"--gpus", "16"})), 0.0);
 }
 
-// A plan leaves 4 % of the memory free, and fills it only if nothing else fits.
+// A plan leaves 4 % of the memory free, unless no plan that does so fits.
 TEST(DefaultSpace, KeepsMemoryFreeUnlessNothingElseFits) {
   int kept = 0, filled = 0, none = 0;
   for (int layers = 64; layers <= 160; layers += 3) {

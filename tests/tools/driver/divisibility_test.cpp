@@ -1,8 +1,8 @@
 //===- divisibility_test.cpp - Divisibility rules -------------------------===//
 //
 // Trainers enforce these rules (Megatron-LM's arguments, torchtitan's parallel
-// dimensions). A plan obeys each, or the request is rejected with numbers that
-// fit.
+// dimensions). A plan obeys each rule, or the request is rejected with numbers
+// that fit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -269,8 +269,8 @@ TEST(Layers, HeadsDivideTheHiddenSize) {
   EXPECT_THAT(ran.err, HasSubstr("n_head"));
 }
 
-// Each layer is in one stage, for random layers, stages and virtual stages, or
-// the request is rejected and the suggested numbers give a plan.
+// For random numbers of layers, stages and virtual stages, each layer is in one
+// stage, or the request is rejected and the suggested numbers give a plan.
 TEST(Layers, AreNeverLost) {
   std::mt19937_64 random(17);
   auto draw = [&](int most) {

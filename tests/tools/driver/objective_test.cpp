@@ -111,7 +111,7 @@ TEST(MaxStepTime, IsALimit) {
   EXPECT_EQ(within(0.9).code, kNothingFits);
 }
 
-// If no bound allows the step time, the report does not mention memory.
+// If lower bounds rule out the step time, the report names no nearest plan.
 TEST(MaxStepTime, WithoutAPlanIsReportedAsTooSlow) {
   const Ran ran = runExample("gpt2-1.2b", {"--max-step-time", "0.001"});
   EXPECT_EQ(ran.code, kNothingFits);

@@ -1,9 +1,9 @@
 //===- partial_fc_test.cpp - Replicated trunk, sharded head ---------------===//
 //
-// InsightFace's partial FC on one mesh: replicas of a trunk split the classes
-// of their head. Features are gathered before the head, softmax has three
-// reductions of a number per sample, and feature gradients are
-// reduce-scattered. The planner must find this by itself.
+// In InsightFace's partial FC on one mesh, replicas of a trunk split the
+// classes of their head. Features are gathered before the head, softmax has
+// three reductions of a number per sample, and feature gradients are
+// reduce-scattered. The planner must find this plan by itself.
 //
 //===----------------------------------------------------------------------===//
 

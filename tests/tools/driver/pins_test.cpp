@@ -93,8 +93,8 @@ TEST(Pins, HoldForOneLayer) {
   EXPECT_EQ(wordsAt(outcome, "h.*.attn.core").front(), "head");
 }
 
-// Layers that pins separate still count as the model's layers: they recompute,
-// and a pipeline distributes them.
+// Layers that pins separate still count as the model's layers: they are
+// recomputed, and a pipeline distributes them.
 TEST(Pins, HoldForARangeOfLayers) {
   Ran ran =
       runExample("gpt2-1.2b", {"--gpus",        "4",

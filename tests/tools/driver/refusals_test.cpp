@@ -325,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"NotAnObject", "[]", ": "}),
     nameOfFile);
 
-// A file that starts like neither JSON nor IR is read by its name.
+// A file that starts like neither JSON nor IR is read as its suffix states.
 TEST(Files, WithAnIrSuffixAreReadAsIr) {
   TestFile empty("", "mtplan_refusal.mlir");
   EXPECT_EQ(Ran({empty.path}).err, "error: " + empty.path +
@@ -424,7 +424,7 @@ TEST(Files, InputsAreNotOverwritten) {
                   .err,
               testing::HasSubstr("plan.json is what --trace names"));
   EXPECT_FALSE(std::filesystem::exists(folder / "made"));
-  // A path that is no file may have the name of a preset.
+  // An output may have the name of a preset, which is no input file.
   for (const auto &[flag, preset] : {std::pair("--hardware", "dgx-h100"),
                                      std::pair("--software", "nemo-24")}) {
     EXPECT_EQ(runExample(kGpt, {flag, preset, "--save", preset}).err, "");

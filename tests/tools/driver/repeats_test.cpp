@@ -23,8 +23,8 @@ void PrintTo(const Repeat &one, std::ostream *out) { *out << one.flag; }
 
 class Repeats : public testing::TestWithParam<Repeat> {};
 
-// A value that is repeated, in a flag or in a file, gives the same report,
-// without duplicate plans.
+// A repeated value, in a flag or in a file, gives the same report as the value
+// given once, without duplicate plans.
 TEST_P(Repeats, OfChoicesAreIgnored) {
   const Repeat &one = GetParam();
   std::vector<std::string> asked = {"--gpus",         "8",  "--dp",  "4",

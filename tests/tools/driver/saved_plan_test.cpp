@@ -34,7 +34,7 @@ void PrintTo(const Case &one, std::ostream *out) { *out << one.name; }
 
 class SavedPlans : public testing::TestWithParam<Case> {};
 
-// Each report of a loaded plan has the same bytes as before.
+// Each report of a loaded plan has the same bytes as when the plan was saved.
 TEST_P(SavedPlans, PrintTheSameAgain) {
   const Case &one = GetParam();
   std::string path = pathOf(one.name);
@@ -146,7 +146,7 @@ TEST(SavedPlan, IsPricedOnAnotherMachine) {
   EXPECT_THAT(small.out, HasSubstr("Nothing fits, of 1 candidate."));
 }
 
-/// A small plan, whose file a test changes.
+/// Saves a small plan, whose file a test changes.
 class Spoiled : public testing::Test {
 protected:
   void SetUp() override {

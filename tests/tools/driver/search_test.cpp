@@ -89,7 +89,7 @@ TEST(Search, DoesNotDependOnHowManyAreListed) {
   }
 }
 
-// The best plan over all pinned choices of three operators of a block is the
+// No plan with pinned choices of three operators of a block is faster than the
 // optimum without pins.
 TEST(Search, FindsTheBestOfAllPinnedChoices) {
   PlanRequest request = exampleRequest("tiny-gpt2", 4);

@@ -66,7 +66,8 @@ TEST(OpenSpace, IsTheBestOfItsParts) {
 }
 
 // With p equal stages and m micro-batches, a pipeline idles (p - 1) / m of the
-// ideal time (Narayanan et al. 2021, 2.2.1). Twice the micro-batches halve it.
+// ideal time (Narayanan et al. 2021, 2.2.1). Twice as many micro-batches halve
+// this share.
 TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
   auto waiting = [](const char *batch) {
     Json report =
@@ -82,9 +83,9 @@ TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
   EXPECT_LT(few, 0.25);
 }
 
-// Korthikanti et al. 2022, section 4: for a heads, s positions and b samples, a
-// layer keeps 5 a s^2 b bytes of scores, probabilities and mask. It keeps none
-// if the core of attention is recomputed.
+// Korthikanti et al. 2022, section 4: for `a` heads, `s` positions and `b`
+// samples, a layer keeps 5 a s^2 b bytes of scores, probabilities and mask. It
+// keeps none if the core of attention is recomputed.
 TEST(OpenSpace, SelectiveRecomputationKeepsNoScores) {
   auto planOf = [](const char *recompute, const char *software) {
     Json report =

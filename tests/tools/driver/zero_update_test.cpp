@@ -15,7 +15,7 @@
 namespace mtplan::tools {
 namespace {
 
-/// Number of collectives by (operator, axis, elements sent).
+/// Counts the collectives by (operator, axis, elements sent).
 using Sent = std::map<std::tuple<std::string, std::string, double>, int>;
 
 Sent ledgerOfUpdate(const PlanOutcome &outcome) {

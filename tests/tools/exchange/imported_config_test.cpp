@@ -177,7 +177,7 @@ TEST(Export, RefusesTiledWeights) {
 }
 
 // Trainers enable fp8 in other ways, so a plan with fp8 products is written as
-// bf16, not as the single precision of a configuration without a precision.
+// bf16, not without a precision, which would mean single precision.
 TEST(Export, WritesFp8AsBf16WithANote) {
   for (auto [notation, bf16] :
        {std::pair("megatron", "--bf16"), std::pair("deepspeed", "\"bf16\""),
@@ -202,7 +202,8 @@ std::vector<std::string> onFour(const char *notation,
   return more;
 }
 
-// The options that Megatron-LM would otherwise take from its defaults.
+// The export has the options that Megatron-LM would otherwise take from its
+// defaults.
 TEST(Export, DescribesTheModelToMegatron) {
   const auto optionsOf = [](const char *model) {
     Ran ran = runExample(model, onFour("megatron", {"--tp", "1", "--zero", "3",
@@ -223,7 +224,7 @@ TEST(Export, DescribesTheModelToMegatron) {
   EXPECT_THAT(optionsOf("tiny-qwen2"), HasSubstr("--add-qkv-bias "));
   EXPECT_THAT(optionsOf("tiny-gpt_neox-sequential"),
               HasSubstr("--rotary-percent 0.25 "));
-  // GPT-2 has Megatron-LM's dropout.
+  // GPT-2's dropout is Megatron-LM's default, so it is not written.
   EXPECT_THAT(optionsOf("tiny-gpt2"), testing::Not(HasSubstr("dropout")));
   Ran llama = runExample(
       "llama-3-8b", {"--gpus", "8", "--tp", "1", "--zero", "3", "--micro-batch",
@@ -231,8 +232,8 @@ TEST(Export, DescribesTheModelToMegatron) {
   EXPECT_THAT(llama.out, HasSubstr("--rotary-base 500000 "));
 }
 
-// At tp 4 Megatron-LM would pad to a multiple of 512, but the model has 51,200
-// rows.
+// At tp 4, Megatron-LM would pad to 50,688 rows, a multiple of 512, but the
+// model has 51,200 rows.
 TEST(Export, PadsTheVocabularyAsTheModelDoes) {
   Ran ran =
       runExample("gpt2-8.3b", {"--gpus", "4", "--tp", "4", "--splits",
@@ -264,8 +265,8 @@ TEST(Export, RefusesModelsThatAreNoGpt) {
   }
 }
 
-// Tensor ranks that split otherwise would be run as Megatron-LM's; the flags
-// that the refusal names give a plan that is exported.
+// The trainers would run other splits of tensor ranks as Megatron-LM's. The
+// flags that the refusal names give a plan that is exported.
 TEST(Export, RefusesOtherTensorSplits) {
   Ran ran = runExample("tiny-llama", onFour("megatron", {"--tp", "4"}));
   EXPECT_EQ(ran.code, kBadInput);
@@ -280,7 +281,7 @@ TEST(Export, RefusesOtherTensorSplits) {
                                                    "--pin", "wte=vocab"}));
     EXPECT_EQ(nearest.code, kDone) << nearest.err;
   }
-  // All operators of one layer split the sequence as Megatron-LM does.
+  // These pins split the sequence as Megatron-LM does.
   std::vector<std::string> pins = {"--tp", "4"};
   for (const char *pin :
        {"wte=vocab", "h.*.attn.q=column", "h.*.attn.k=column",
@@ -309,8 +310,8 @@ TEST(Import, RejectsContradictionsToTheModel) {
               HasSubstr("--tp: is what --import says: give one of the two"));
 }
 
-// The configuration has decided the layers of every stage, so that an open
-// search does not ask for uneven cuts of a pipeline with one stage.
+// The configuration fixes the layers of every stage, so an open search does not
+// ask for uneven cuts of a pipeline with one stage.
 TEST(Import, OfOneStageIsPlannedByAnOpenSearch) {
   const std::string file =
       fileWith("one_stage", "--num-layers 72 --hidden-size 3072 "

@@ -27,7 +27,7 @@ std::string flat(std::string text) {
   return text;
 }
 
-// The trillion-parameter model of Narayanan et al. 2021.
+// Holds the options of the trillion-parameter model of Narayanan et al. 2021.
 const char *const kTrillion =
     "--num-layers 128 --hidden-size 25600 --ffn-hidden-size 102400 "
     "--num-attention-heads 160 --seq-length 2048 "
@@ -75,7 +75,8 @@ CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node 8 \
   EXPECT_EQ(config.model.kvHeads, 16);
 }
 
-// Options in the spelling of writeMegatron, which reading and writing preserve.
+// Holds options as writeMegatron() spells them. Reading and writing them gives
+// the same text.
 struct Spelling {
   std::int64_t gpus;
   std::string text;
@@ -229,7 +230,7 @@ TEST(ExchangeMegatron, RefusesPlansThatItWouldRunOtherwise) {
   EXPECT_THAT(writeMegatron(config).refusals, IsEmpty());
 }
 
-// A reader's configuration is held to the plan that was written.
+// The configuration that is read back must be the plan that was written.
 TEST(ExchangeMegatron, RefusesAFileThatReadsAsAnotherPlan) {
   TrainerConfig config;
   auto &p = config.parallelism;
@@ -281,7 +282,7 @@ TEST(ExchangeMegatron, CountsEmbeddingAndLossAsLayers) {
 }
 
 TEST(ExchangeMegatron, ReadsALayout) {
-  // Each stage has two virtual stages. Of these 32, the first has 3 layers, 29
+  // Each stage has two virtual stages. The first of these 32 has 3 layers, 29
   // have 2 layers, and the last two have none.
   TrainerConfig config = readMegatron(
       "--num-layers 61 --pipeline-model-parallel-size 16 --micro-batch-size 1 "

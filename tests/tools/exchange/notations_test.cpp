@@ -40,7 +40,7 @@ std::string lineOf(const std::string &text, const std::string &name) {
 
 planner::Mesh mesh() { return planner::meshOf(2, 4); }
 
-// Returns whether torch.nn.Linear holds the weight as [out, in].
+// Returns whether the weight is that of a torch.nn.Linear, which is [out, in].
 bool isOfLinear(const std::string &label) {
   return label.find(".attn.") != label.npos ||
          label.find(".mlp.") != label.npos || label == "lm_head.weight";
@@ -127,8 +127,8 @@ TEST(Shardings, HaveThePaddedShapes) {
   }
 }
 
-// The weight of mlp.down is split by rows: its result is a partial sum over tp,
-// which a mesh of Auto axes rejects.
+// The weight of mlp.down is split by rows, so the result of mlp.down is a
+// partial sum over tp, which a mesh of Auto axes rejects.
 TEST(Shardings, MarkPartialValues) {
   Ran jax = exported("tiny-llama", "jax");
   EXPECT_THAT(jax.out,
@@ -162,8 +162,8 @@ TEST(TpPlan, IsMegatronsSplit) {
                                   "set the rest of dp 2 x tp 4 elsewhere"));
 }
 
-// A module that the plan leaves whole has a rule, because transformers would
-// split it by its own.
+// A module that the plan replicates is named, because transformers would split
+// it by its own rule.
 TEST(TpPlan, NamesReplicatedModules) {
   Ran plan =
       exported("tiny-llama", "hf-tp-plan",

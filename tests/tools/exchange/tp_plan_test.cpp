@@ -25,7 +25,7 @@ const Layout kColumns{{{}, {1}}, {}, Reduction::sum};
 const Layout kRows{{{1}, {0}}, {}, Reduction::sum};
 const Layout kWholeLayout{{{}, {}}, {}, Reduction::sum};
 
-// The plan that published Llama configurations carry.
+// Holds the plan that published Llama configurations have.
 const char *const kLlama = R"({
   "base_model_tp_plan": {
     "layers.*.self_attn.q_proj": "colwise",
@@ -48,8 +48,8 @@ std::vector<PlacedParameter> llama() {
       {"h.*.mlp.down.weight", kRows},    {"lm_head.weight", kColumns}};
 }
 
-// transformers keeps its own rule for a module without one, so that the table
-// is named, too.
+// transformers applies its own rule to a module that the plan does not name, so
+// the table is named, too.
 TEST(ExchangeTpPlan, WritesADistributedConfig) {
   Exported written = writeTpPlan("llama", llama(), kMesh);
   EXPECT_EQ(written.text, R"({

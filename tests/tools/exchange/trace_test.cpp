@@ -22,8 +22,8 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Returns faults of a trace: partly overlapping events of a thread, arrows
-// without an end, a thread that is busy for longer than it lasts.
+// Returns faults of a trace: partly overlapping events of a thread, and arrows
+// without an end.
 std::vector<std::string> faultsOf(const std::string &text) {
   std::vector<std::string> faults;
   json root = json::parse(text);

@@ -60,8 +60,8 @@ TEST(Shortage, NamesTheLargestClasses) {
                                "10.0, activations 8.00");
 }
 
-// There is a line for the plan, each alternative and each mesh. The reason of a
-// mesh holds for its named candidate alone.
+// There is a line for the plan, each alternative and each mesh. The reason
+// against a mesh is true of a search that has only the named candidate.
 TEST(Explain, NamesTrueReasons) {
   const std::vector<std::string> asked = {"--gpus", "8",     "--hardware",
                                           "dgx-2h", "--top", "3"};
@@ -144,7 +144,8 @@ TEST(Why, NamesTheBestPlanOfANarrowerSearch) {
   EXPECT_THAT(asks.out, HasSubstr("why not collectives=all_reduce: tp 8, "));
 }
 
-// A plan within the tolerance may be faster than the simpler plan.
+// The plan with 1F1B is faster than the chosen plan, within the tolerance, but
+// less simple. The answer says why.
 TEST(Why, SaysWhatMakesAFasterPlanLessSimple) {
   const Ran ran({examplePath("llama-3-70b"), "--gpus", "64", "--stage-layers",
                  "even", "--why", "schedule=1f1b"});
@@ -270,8 +271,8 @@ TEST(Compare, RejectsOtherFiles) {
                      "or directory\n");
 }
 
-// A plan names the terms that no published run has, and its time without them.
-// Tiled plans are priced without tiles; host time is subtracted.
+// A report names the plan's terms that no published run has, and the time
+// without them. Tiled plans are priced without tiles; host time is subtracted.
 TEST(Unvalidated, TilesAndHostTimeAreSubtracted) {
   auto report = [](const char *tiles, const char *offload) {
     return Json::parse(

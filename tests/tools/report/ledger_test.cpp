@@ -126,9 +126,9 @@ double allReducesWorth(const PlanOutcome &outcome) {
   return worth;
 }
 
-// Row then column reduces before the nonlinearity in both directions and
-// gathers at both ends, which is three all-reduces per MLP; column then row
-// needs two.
+// A row split followed by a column split reduces before the nonlinearity in
+// both directions and gathers at both ends, which is three all-reduces per MLP.
+// A column split followed by a row split needs two.
 TEST(Ledger, RowThenColumnCostsOneAllReduceMore) {
   PlanRequest request = exampleRequest("gpt2-1.2b", 8);
   request.splits = megatronSplits();

@@ -145,8 +145,8 @@ TEST(Json, PartsSumToTotals) {
               1e-9 * step);
 }
 
-// All ranks exchange the norm of the gradients, which also shows an overflow,
-// and the loss, once a step: two numbers and one, in double precision.
+// Once per step, all ranks exchange three numbers in double precision: two for
+// the gradient norm, which also shows an overflow, and one for the loss.
 TEST(Json, ListsWhatAllRanksExchange) {
   for (const char *gpus : {"1", "4"}) {
     const Json report = jsonOfExample("tiny-gpt2", {"--gpus", gpus});
@@ -213,8 +213,8 @@ TEST(Json, CountsKindsOfLayers) {
 }
 
 // GPT-2 with hidden size h, sequence s, n layers and v rows has 72 n h^2 (1 + s
-// / (6 h) + v / (12 n h)) flops per token (Narayanan et al. 2021, 5.1, a
-// quarter less without recomputation).
+// / (6 h) + v / (12 n h)) flops per token (Narayanan et al. 2021, 5.1, less the
+// quarter that is recomputation).
 TEST(Json, CountsTheModelsProducts) {
   Json report = jsonOfExample(
       "tiny-gpt2", {"--gpus", "4", "--dp", "2", "--micro-batch", "16"});
@@ -332,7 +332,7 @@ TEST(Proof, IsPrintedAndHolds) {
 
 TEST(Infeasible, NamesTheNearestPlanAndRemedies) {
   // The weights, gradients and optimizer state of 8.3 billion parameters take
-  // 125 GiB, more than two GPUs of 32 GB have.
+  // at least 124 GiB, more than two GPUs of 32 GB have.
   Ran ran = runExample("gpt2-8.3b", {"--gpus", "2", "--hardware", "dgx-2h"});
   EXPECT_EQ(ran.code, kNothingFits);
   EXPECT_EQ(ran.err, "");

@@ -37,8 +37,8 @@ Ran run(const std::vector<std::string> &arguments) {
   return {code, out.str(), err.str()};
 }
 
-// The searches here are short: 2 to 576 GPUs, fp16, bf16 and fp8, with tensor,
-// pipeline and context ranks.
+// The searches here are short. They cover 2 to 576 GPUs, fp16, bf16 and fp8,
+// and tensor, pipeline and context ranks.
 TEST(Beat, PlansAreAtLeastAsFastAsPublishedRuns) {
   std::ifstream file(kPublished);
   std::ostringstream text;
@@ -83,7 +83,8 @@ RunRow rowOf(const std::string &id, std::int64_t microBatch) {
 }
 
 // 256 samples of 2,048 tokens keep about 16 x 2,048 values per token and layer,
-// 800 GB for 24 layers. The run is impossible; a plan need not be faster.
+// 800 GB for 24 layers. The run is impossible, so a plan need not be faster
+// than it.
 TEST(Beat, SeparatesConfigurationsThatDoNotFit) {
   std::vector<PlanComparison> all =
       beat({rowOf("fits", 4), rowOf("large", 256)}, {}, tellNobody);

@@ -104,7 +104,7 @@ TEST(Validate, WeakScalingIsNearThePublishedCurve) {
   }
 }
 
-// Returns the first row of the file with some cells replaced.
+// Returns a CSV file with `rows`, each a valid row with some cells replaced.
 std::string csvWith(
     const std::vector<std::vector<std::pair<std::string, std::string>>> &rows) {
   const std::vector<std::pair<std::string, std::string>> plain = {

@@ -64,8 +64,8 @@ private:
 
 struct AxisUnit {
   std::string (*text)(double);
-  /// Returns the unit in which ticks are round, for an axis up to `value`: 1,
-  /// or the bytes of a KiB, MiB, GiB or TiB.
+  /// Returns the unit in which ticks are round numbers, for an axis up to
+  /// `value`: 1, or the bytes of a KiB, MiB, GiB or TiB.
   double (*step)(double value);
 };
 extern const AxisUnit kSecondsUnit, kBytesUnit;

@@ -26,7 +26,7 @@ struct PageFigure {
   std::string name, value;
 };
 
-/// Describes a part of all bars.
+/// Describes a part that every bar has.
 struct PagePart {
   std::string name;
   std::string meaning = {}; ///< a sentence for the table; may be empty

@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  // Also fills in `labels`, and `below`, the height of all lanes.
+  // Draws the lanes. Fills in `labels`, and `below`, the height of all lanes.
   std::string lanes() {
     std::string text;
     int stage = -1;
@@ -152,9 +152,10 @@ private:
     return text;
   }
 
-  // Returns the width of the view of the start and end buttons, in the plot's
-  // units. The view reaches the latest finish of the first `drawn.edge` boxes
-  // of any compute lane, but has at least 1/200 and at most 1/4 of the axis.
+  // Returns the width of the view that the start and end buttons show, in the
+  // plot's units. The view reaches the latest finish of the first `drawn.edge`
+  // boxes of any compute lane, but has at least 1/200 and at most 1/4 of the
+  // axis.
   int nearby() const {
     double last = 0;
     for (const TimelineLane &lane : drawn.lanes)

@@ -92,8 +92,8 @@ ncclResult_t queue(const Call &call, int places, const void *from, void *to,
 
 } // namespace
 
-// The previous memory is not freed, because calls may still use it. Waiting for
-// the device would also wait for other ranks.
+// The previous memory is not freed, because calls may still use it. Freeing it
+// would first have to wait for the device, and thus for other ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);

@@ -51,7 +51,7 @@ private:
     return roomBefore(call) + roomAfter(call);
   }
 
-  /// Holds memory for transposed data, which successive launches share.
+  /// Holds memory for transposed data. Successive launches share this memory.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -67,8 +67,8 @@ private:
   Scratch before, after;
   Event scratchIsFree;
   /// Identifies the capture in which `scratchIsFree` was recorded, if any. Work
-  /// waits for the event only if both belong to the same capture, or both to no
-  /// capture. All other work runs after the event anyway.
+  /// waits for the event only if both belong to the same capture, or neither
+  /// belongs to a capture. All other work runs after the event anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

@@ -16,10 +16,10 @@ namespace mtplan::runtime::cuda {
 namespace {
 
 /// Returns whether `event`, which a graph records, has happened since `launch`.
-/// `launch` was recorded right before the graph was launched, and must have
-/// happened. Until the graph reaches `event`, its time stamp is undefined or
-/// that of an earlier launch. Returns none if the device does not report the
-/// event.
+/// The event `launch` was recorded right before the graph was launched, and
+/// must have happened. Until the graph reaches `event`, its time stamp is
+/// undefined or that of an earlier launch. Returns none if the device does not
+/// report the event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
@@ -275,7 +275,7 @@ void NcclLink::beginToClose() {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
-  // Memory must be deregistered before the finalization, while the other ranks
+  // Memory must be deregistered before ncclCommFinalize, while the other ranks
   // still respond.
   for (; !registrations.empty(); registrations.pop_back())
     checkResult(ncclCommDeregister(comm, registrations.back()));

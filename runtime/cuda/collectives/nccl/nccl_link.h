@@ -1,15 +1,15 @@
 //===- nccl_link.h - An NCCL communicator -----------------------*- C++ -*-===//
 //
-// A link uses a nonblocking communicator, so that it can be aborted at any
-// time, even during its creation or while its first call connects. begin() and
-// end() record events before and after each call. A call that has begun on the
-// device and has not ended within the world's timeout is reported.
+// A link uses a nonblocking communicator, which can be aborted at any time,
+// even during its creation or while its first call connects. begin() and end()
+// record events before and after each call. A call that has begun on the device
+// and has not ended within the world's timeout is reported.
 //
 // The host's world determines the cause. Each rank that times out makes a host
-// call labelled like its device call. Ranks that wait in the same device call
-// make equal host calls, while ranks whose devices have not reached the call
-// make none. The error of the host call therefore names the call, its group and
-// the missing ranks, or two mismatched calls.
+// call with the label of its device call. Ranks that wait in the same device
+// call make equal host calls, while ranks whose devices have not reached the
+// call make none. The error of the host call therefore names the call, its
+// group and the missing ranks, or two mismatched calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,8 +88,8 @@ public:
 
   /// Waits until the communicator is created.
   void awaitMade();
-  /// Returns whether the next call may be made: the communicator is created,
-  /// and the last call has been queued on its stream.
+  /// Returns whether the next call may be made. For this, the communicator must
+  /// be created, and the last call must have been queued on its stream.
   bool isReady();
 
   /// Registers memory with NCCL until the communicator is closed.

@@ -12,7 +12,8 @@ OutgoingLine::OutgoingLine(const Watchdog &theWatchdog,
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(members), {}) {}
 
-/// Moves pieces whose messages have been received to `empty`. Needs the mutex.
+/// Moves pieces whose messages have been received to `empty`. The caller must
+/// hold the mutex.
 void OutgoingLine::collect() {
   while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));
@@ -20,7 +21,8 @@ void OutgoingLine::collect() {
   }
 }
 
-/// Returns an empty piece of at least `bytes` bytes, or null. Needs the mutex.
+/// Returns an empty piece of at least `bytes` bytes, or null. The caller must
+/// hold the mutex.
 OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
   collect();
   const auto found = std::ranges::find_if(
@@ -118,7 +120,8 @@ void OutgoingLine::send(const std::string &label, const void *data,
   sendWaiting();
 }
 
-/// Queues waiting messages while the communicator is ready. Needs the mutex.
+/// Queues waiting messages while the communicator is ready. The caller must
+/// hold the mutex.
 void OutgoingLine::sendWaiting() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();

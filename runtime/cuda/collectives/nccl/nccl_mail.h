@@ -41,7 +41,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Limits the pieces that a line allocates before a send waits for one.
+/// Limits the pieces that a line allocates before a send waits for an empty
+/// piece.
 inline constexpr std::size_t kPieces = 8;
 
 class OutgoingLine final : public Ward {
@@ -96,7 +97,7 @@ private:
   std::mutex mutex; ///< guards the members below
   std::size_t pieces = 0;
   /// Holds the messages that wait for the communicator. If `isGoing`, the send
-  /// of the first has been started.
+  /// of the first message has been started.
   std::deque<OwnedPiece> waiting;
   bool isGoing = false;
   std::deque<OwnedPiece> going;     ///< queued on the stream

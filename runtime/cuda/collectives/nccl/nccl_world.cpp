@@ -21,7 +21,7 @@ using LineKey = std::pair<int, int>;
 using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
 
 /// Holds the calls and messages of a rank that a graph has captured. The
-/// watchdog monitors them in every launch of the graph.
+/// watchdog monitors these calls and messages in every launch of the graph.
 class NcclRecording final : public RecordedCalls {
 public:
   /// Ends a recording: makes the context's stream 0 wait for all captured
@@ -92,8 +92,8 @@ constexpr Pieces kId = {ElementType::i32, 1, sizeof(ncclUniqueId) / 4};
 
 /// The host's world transfers the ids of communicators, compares the ranks'
 /// calls after a timeout, and sends all ranks the reason of a failure. Each
-/// communicator has its own ids. ncclCommSplit would need calls of all ranks,
-/// but ranks outside a group take no part in the creation of the group.
+/// communicator has its own ids. ncclCommSplit is not used, because all ranks
+/// would have to call it, but only the ranks of a group create the group.
 class NcclWorld final : public World {
 public:
   NcclWorld(World &theHost, SharedContext theContext)

@@ -23,7 +23,7 @@ public:
 
   virtual ~Ward() = default;
   /// Throws a fault that has occurred since the last call. Waits for other
-  /// ranks only to find the cause of a timeout.
+  /// ranks only if it has to find the cause of a timeout.
   virtual void look(Clock::time_point now) = 0;
   /// Aborts all calls in flight. Any thread may call this.
   virtual void abort() noexcept = 0;

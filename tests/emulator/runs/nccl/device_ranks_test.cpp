@@ -25,7 +25,7 @@ namespace {
 using runtime::Plan;
 using ::testing::HasSubstr;
 
-/// While it exists, runs of this process register memory with NCCL.
+/// While an object exists, runs of this process register memory with NCCL.
 class Registering : ScopedVariable {
 public:
   Registering() : ScopedVariable("MTPLAN_NCCL_REGISTER", "1") {}
@@ -33,8 +33,8 @@ public:
 
 /// Returns the expected use of registered memory. The gradient norm's
 /// all-reduce uses no arena. Groups across stages use arenas that are not
-/// registered with them. All-to-alls, which are sends and receives, use no
-/// arenas.
+/// registered with their communicators. All-to-alls, which are sends and
+/// receives, use no arenas.
 emulator::NcclUse useOf(const Plan &plan) {
   emulator::NcclUse use;
   use.plain = plan.ranks;

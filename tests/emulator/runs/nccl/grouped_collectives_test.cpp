@@ -27,7 +27,7 @@ namespace {
 using emulator::StreamOrder;
 using runtime::Plan;
 
-/// While it exists, runs of this process group no collectives.
+/// While an object exists, runs of this process group no collectives.
 class Ungrouped : ScopedVariable {
 public:
   Ungrouped() : ScopedVariable("MTPLAN_JOINT_COLLECTIVES", "0") {}
@@ -109,7 +109,7 @@ Plan twoReplicas(const std::vector<std::string> &flags) {
 struct Replicas {
   std::vector<std::string> flags;
   StreamOrder pace;
-  /// Number of launches of collectives per rank and step, after the schedule.
+  /// Counts the launches of collectives after the schedule, per rank and step.
   int launches;
 };
 void PrintTo(const Replicas &replicas, std::ostream *out) {

@@ -16,7 +16,7 @@
 namespace mtplan::planner {
 namespace {
 
-// Compares the least memory of every stage with that of the plan.
+// Compares lower bounds of the stages' memory with the memory of the plan.
 void compareMemory(const Case &drawn, const ModelGraph &graph,
                    const PlannedCandidate &plan, StageCache &cache) {
   const Parallelism &config = plan.config;

@@ -11,7 +11,7 @@
 namespace mtplan::planner {
 namespace {
 
-/// The work of one stage in a step.
+/// Holds the work of one stage in a step.
 struct StageWork {
   Seconds compute;
   Seconds traffic; ///< all-gathers, reductions and the update
@@ -34,7 +34,7 @@ StageWork workOf(const StepProblem &problem, const StageTimes &stage) {
   return work;
 }
 
-// Returns the share of StageBound::ofSum() that holds for the problem.
+// Returns the `sequential` of StageBound::ofSum() that holds for the problem.
 double sequentialShare(const StepProblem &problem) {
   if (!problem.overlap.gather && !problem.overlap.reduce)
     return 1.0;
@@ -104,7 +104,7 @@ TEST(StageBound, OfTheLastBackwardIgnoresGathersOfOtherStages) {
   EXPECT_LE(fixed + counted + longer, simulated(problem).step);
 }
 
-// The compute of every stage is known, but only lower bounds of its phases.
+// The bound uses the compute of every stage, but only lower bounds of phases.
 TEST(StageBound, OfAllStagesNeverExceedsTheStep) {
   std::mt19937_64 random(4);
   int larger = 0;
@@ -128,7 +128,7 @@ TEST(StageBound, OfAllStagesNeverExceedsTheStep) {
   EXPECT_GT(larger, 1'000);
 }
 
-// The compute of stages and the gradients of weights of one stage are known.
+// The bound uses the compute of all stages and one stage's weight gradients.
 TEST(StageBound, OfTheLastBackwardNeverExceedsTheStep) {
   std::mt19937_64 random(6);
   int compared = 0;
@@ -170,7 +170,7 @@ LeastStep leastOf(const StepProblem &problem, std::mt19937_64 &random) {
         all += slice.count * (slice.forward + slice.backward);
         weights += slice.count * slice.weightGradient;
       }
-      // Some sums are not known well.
+      // Some sums are known only by lower bounds.
       const double share = random() % 2 == 0 ? 1.0 : 0.75;
       least.compute.push_back(all * share);
       if (problem.shape.kind == ScheduleKind::zeroBubble)
@@ -179,7 +179,7 @@ LeastStep leastOf(const StepProblem &problem, std::mt19937_64 &random) {
   return least;
 }
 
-// With the step's own times, the longest path is the step.
+// With the step's own times, the longest path takes as long as the step.
 TEST(PathBound, NeverExceedsTheStep) {
   std::mt19937_64 random(5);
   int close = 0, rounds = 0;
@@ -200,9 +200,9 @@ TEST(PathBound, NeverExceedsTheStep) {
   EXPECT_GT(close, rounds / 2);
 }
 
-// Equal stages under 1f1b: the last stage waits for the first forward, the last
-// backward returns through all stages, and the first stage then reduces its
-// gradients and updates.
+// With equal stages under 1F1B, the last stage waits for the first forward, the
+// last backward returns through all stages, and the first stage then reduces
+// its gradients and updates.
 TEST(StageBound, IsExactForEqualStages) {
   for (bool overlaps : {false, true}) {
     StepProblem problem =

@@ -20,7 +20,7 @@ namespace mtplan::planner {
 namespace {
 
 // L1 to L3: a product has 2 n^3 flops and 6 n^2 bytes for n = 3072. If p ranks
-// share the columns, a rank has a part of both.
+// share the columns, a rank has 1/p of the flops and over 1/p of the bytes.
 TEST(GemmIntensity, FallsAsColumnsAreShared) {
   constexpr double kCube = 2.0 * 3072 * 3072 * 3072;
   constexpr double kSquares = 6.0 * 3072 * 3072;
@@ -47,7 +47,7 @@ TEST(GemmIntensity, FallsAsColumnsAreShared) {
   }
 }
 
-// I4: FlexFlow's figure of a layer with a 10 x 512 output. Its sample,
+// I4: FlexFlow has a figure of a layer with a 10 x 512 output. Its sample,
 // attribute and parameter axes are strategies of one operator. (Its fourth,
 // operators on different devices, exists only as pipeline stages.)
 TEST(Soap, ShapesOfTheThreeSplits) {
@@ -81,7 +81,7 @@ TEST(Soap, ShapesOfTheThreeSplits) {
             (Shape{2, 256}));
 }
 
-// Returns the bytes per weight of a parameter that all ranks divide.
+// Returns the bytes per weight that a rank holds under ZeRO `stage`.
 double bytesPerWeight(int stage, int ranks, const Software &software,
                       Precision precision = Precision::bf16) {
   ModelGraph model;
@@ -190,7 +190,7 @@ TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
   EXPECT_GT(forced, 0);
 }
 
-// H10: 30 layers on 4 stages lose none. H1: 8 layers on 2 stages are 4 and 4.
+// H10: 4 stages have all of 30 layers. H1: 8 layers on 2 stages are 4 and 4.
 TEST(PipelineSplit, KeepsEveryLayerOfThirtyAndOfEight) {
   EXPECT_EQ(evenLayers(8, 2), (std::vector{4, 4}));
   std::vector<int> layers = evenLayers(30, 4);

@@ -123,10 +123,10 @@ void expectEntry(const LedgerEntry &entry, StepKind kind, int axis,
   EXPECT_DOUBLE_EQ(entry.time.value, nanoseconds * kNano);
 }
 
-// y has 2 of 4 samples, 8 columns and 2 bytes: 32 B in 2 repeats of 3
-// micro-batches. The loss has 4 B once per step. The gradient is half of 16 x 8
-// in 2 bytes: 128 B. Over two ranks, an all-reduce of n bytes sends n bytes.
-// The slice of z is no collective.
+// In each repeat and micro-batch, y has 2 of 4 samples and 8 columns of 2
+// bytes: 32 B. Once per repeat and step, the loss, 8 B in double precision, and
+// half of the 16 x 8 gradient, 128 B, are reduced. Over two ranks, an
+// all-reduce of n bytes sends n bytes. The slice of z is no collective.
 TEST_F(LedgerTest, CountsEveryCollective) {
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
   ASSERT_EQ(ledger.size(), 3U);
@@ -138,8 +138,8 @@ TEST_F(LedgerTest, CountsEveryCollective) {
               LedgerPhase::update, "w", 0, 2, 128);
 }
 
-// Full recomputation repeats the activation from the summed y, so backward
-// sends the sum again.
+// Full recomputation repeats the activation, which reads the summed y, so
+// backward repeats the all-reduce of y.
 TEST_F(LedgerTest, CountsCollectivesOfRecomputation) {
   setting.recompute = Recompute::full;
   std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
@@ -179,10 +179,10 @@ TEST_F(LedgerTest, ReducesOncePerStepIfTheStateSaysSo) {
   EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
 }
 
-// z passes through the repeats unchanged. Half of its 4 x 8 elements of 2 bytes
-// takes 32 B for any number of repeats, and 32 B per virtual stage. If z is
-// saved in another layout than it is carried in, here half of it, it takes 16 B
-// per repeat.
+// z passes through the repeats unchanged. A rank's half of its 4 x 8 elements
+// of 2 bytes takes 32 B per virtual stage for any number of repeats. If z is
+// saved in another layout than it is carried in, here split by tp too, it takes
+// 16 B per repeat.
 TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
   model.segments[0].carriedIn = model.segments[0].carriedOut = {kZ};
@@ -199,8 +199,8 @@ TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   plan.count = 2;
   plan.saved[kZ] = layout({{0}, {1}});
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 16);
-  // If z is carried in at another position than out, repeats save different
-  // values.
+  // If z has another position in `carriedIn` than in `carriedOut`, repeats save
+  // different values.
   plan.saved[kZ] = plan.made[kZ];
   model.segments[0].carriedIn = {kY, kZ};
   plan.carriedIn = {*plan.made[kY], *plan.made[kZ]};
@@ -208,8 +208,8 @@ TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
 }
 
 // The accumulators of two repeats take 2 * 64 * 2 B. With ZeRO 1, an early
-// reduce-scatter writes its shard, 8 x 4 in 2 B, behind them, once per virtual
-// stage.
+// reduce-scatter writes its shard, 8 x 4 elements of 2 B, behind the
+// accumulators, once per virtual stage.
 TEST_F(LedgerTest, EarlyReduceScattersNeedAShardPerVirtualStage) {
   plan.parameters[0]->optimizer = layout({{1}, {0}});
   EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256);
@@ -217,7 +217,7 @@ TEST_F(LedgerTest, EarlyReduceScattersNeedAShardPerVirtualStage) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 64);
   setting.parts = 2;
   EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 2 * 64);
-  // There are no more chunks than repeats.
+  // Two repeats fill at most two chunks.
   setting.parts = 3;
   EXPECT_EQ(memoryOf(model, {plan}, setting).gradients.value, 256 + 2 * 64);
 }
@@ -238,11 +238,12 @@ TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
   EXPECT_EQ(memory.gradients.value, 64 * 2);
 }
 
-// Six times, a product computes 256 flops (its bytes, 192, are fewer), the
-// activation moves 32 + 32 B and the loss 32 + 4 B, the sum of y sends 32 B,
-// and the slice of z moves 16 + 16 B. Twice, 128 + 8 B are sent over the data
-// axis, 64 weights of 28 B are updated, their gradients of 2 B are read for the
-// norm, and the second and third micro-batch read back 128 B of gradient.
+// Two repeats run three micro-batches. Each time, both products compute 256
+// flops (their 192 bytes take less time), the activation moves 32 + 32 B and
+// the loss 32 + 4 B, the sum of y sends 32 B, and the slice of z moves 16 + 16
+// B. Once per repeat and step, 128 + 8 B are sent over the data axis, 64
+// weights of 28 B are updated, their gradients of 2 B are read for the norm,
+// and the second and third micro-batch read back 128 B of gradient.
 TEST_F(LedgerTest, TimeAddsUp) {
   StepTime time = stepTimeOf(model, {plan}, setting);
   EXPECT_DOUBLE_EQ(time.compute.value,
@@ -255,8 +256,8 @@ TEST_F(LedgerTest, TimeAddsUp) {
 }
 
 // Two repeats of 64 weights take 2 + 2 + 12 bytes per weight, and z is saved
-// twice, 32 B each. Forward holds y twice (32 B as made, 32 B summed), backward
-// w.dw (128 B) and the slice of z (16 B), which is more. The input x, 32 B, is
+// twice, 32 B each. Forward holds y twice (32 B as made, 32 B summed). Backward
+// holds more: w.dw (128 B) and the slice of z (16 B). The input x, 32 B, is
 // live throughout.
 TEST_F(LedgerTest, MemoryByClass) {
   MemoryUse memory = memoryOf(model, {plan}, setting);
@@ -281,11 +282,11 @@ TEST_F(LedgerTest, MemoryByClass) {
 }
 
 // The operators run in the order loss, activation, product. z is live during
-// the first two, y (as made and summed) during the last two, 32 B each, which
-// is 96 B at the activation. The input x, 32 B, is live throughout. If x is an
-// activation of the segment, it is live only at the product, where 96 B are
-// live, too; if x comes from a neighbour, it is live from the start. If z is
-// sent to the next segment, it is still live at the product.
+// the first two, and y, once as made and once summed, during the last two. Each
+// takes 32 B, which is 96 B at the activation. The input x, 32 B, is live
+// throughout. If x is an activation of the segment, it is live only at the
+// product, where 96 B are live, too; if x is carried in, it is live from the
+// start. If z is sent to the next segment, it is still live at the product.
 TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();

@@ -103,9 +103,9 @@ protected:
   SegmentPlan plan;
 };
 
-// G8: x (64 B) and dy (32 B) are held throughout. Forward adds a quarter of the
-// gathered weight (256 B) and y (32 B); backward adds a quarter of the weight's
-// gradient (256 B) and of its reduced shard (128 B).
+// G8: x (64 B) and dy (32 B) are held throughout. Forward adds y (32 B) and a
+// quarter of the gathered weight (256 B); backward adds a quarter of the
+// weight's gradient (256 B) and of its reduced shard (128 B).
 TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   hidesNothing();
   MemoryUse untiled = memoryOf(model, {plan}, setting);
@@ -133,8 +133,8 @@ TEST_F(Tiling, HoldsTheLargestTile) {
   EXPECT_EQ(largestTileOf({16, 8}, rows, setting.mesh, 16), 1 / 8.);
 }
 
-// Overlap holds two tiles: the next weight tile is gathered while one is in
-// use, and the next gradient tile is computed while one is reduced.
+// With overlap, two tiles are held: the next weight tile is gathered while one
+// is in use, and the next gradient tile is computed while one is reduced.
 TEST_F(Tiling, HoldsTwoTilesToHideTheirMessages) {
   Software software = defaultSoftware();
   setting.software = &software;
@@ -149,8 +149,8 @@ TEST_F(Tiling, HoldsTwoTilesToHideTheirMessages) {
   EXPECT_EQ(workspace(false, true), 2 * 64 + 32 + 96);
 }
 
-// Four repeats gather the next block, 256 B of weights, while one is in use, if
-// compiled plans do so. Gradients are reduced after their block.
+// If compiled plans gather ahead, the next block's weights, 256 B, are gathered
+// while one block is in use. A block's gradients are reduced after the block.
 TEST_F(Tiling, BlocksArePrefetched) {
   Software software = defaultSoftware();
   setting.software = &software;
@@ -249,19 +249,21 @@ TEST_F(Tiling, PaysForEveryTile) {
   EXPECT_DOUBLE_EQ(times().backward.compute.value, (512 + 40) * kNano);
 }
 
-// Units are partly idle if weight tiles are smaller than the kernel's tiles.
+// Compute units are partly idle if weight tiles are smaller than the kernel's
+// tiles.
 TEST_F(Tiling, SmallerProductsAreLessEfficient) {
   machine.device.tiles = {{16, 8, 1.0}};
   machine.device.bandwidth = BytesPerSec{1e15};
   double untiled = times().backward.compute.value;
   setting.tiles = 4;
-  // A weight tile fills a quarter of the one kernel tile of the full gradient.
+  // The full gradient fills one kernel tile, and a weight tile a quarter of
+  // one.
   EXPECT_DOUBLE_EQ(times().backward.compute.value, 4 * untiled);
 }
 
-// The largest weight has the requested number of tiles, other weights as few as
-// make their tiles no larger. A weight that other operators than products read
-// has one tile, and no weight has more tiles than rows.
+// The largest weight has the requested number of tiles, and other weights have
+// the fewest tiles that are not larger than its tiles. A weight that no product
+// reads has one tile, and no weight has more tiles than its longest dimension.
 TEST_F(Tiling, CutsOtherWeightsToTilesNoLarger) {
   auto add = [&](std::vector<std::int64_t> shape, OpClass opClass) {
     Parameter parameter;

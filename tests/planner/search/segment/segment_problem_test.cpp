@@ -74,8 +74,8 @@ void expectNear(double actual, double expected) {
 }
 
 // Returns whether repeats of a segment save or carry a value in more than one
-// layout. In this case, the solver's tables hold a mean, which is below the
-// true memory.
+// layout. In this case, the solver counts the mean over the repeats, which is
+// below the true memory.
 bool keepApart(const ModelGraph &model, const std::vector<SegmentPlan> &plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const SegmentGraph &segment =
@@ -92,8 +92,8 @@ bool keepApart(const ModelGraph &model, const std::vector<SegmentPlan> &plans) {
   return false;
 }
 
-// Checks the cost of `solution` when its plans are read back and priced one by
-// one.
+// Checks that the plans of `solution`, read back and priced, have the cost that
+// `solution` reports.
 void expectPlansCost(const Case &drawn,
                      const std::vector<SegmentProblem> &problems,
                      const ChainProblem &chain, const ChainSolution &solution) {
@@ -213,7 +213,8 @@ TEST(SegmentProblem, RepeatsSaveACarriedValueOnce) {
   EXPECT_GT(repeated, 20);
 }
 
-// The costs agree for every software file, with and without recomputation.
+// Solved and priced costs agree for every software file, with and without
+// recomputation.
 TEST(SegmentProblem, AssignmentsKeepTheirCostUnderAnySoftware) {
   unsigned seed = 0;
   for (const std::string &name : softwareNames()) {

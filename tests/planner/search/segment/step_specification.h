@@ -193,7 +193,7 @@ private:
       Choice choice;
       std::vector<Strategy> all = strategiesOf(op, setting.mesh, rules);
       // The two axes may divide a batch separately but not together. If no
-      // strategy is left, the rules that the setting allows apply.
+      // strategy is left for this reason, the setting's own rules apply.
       if (all.empty())
         all = strategiesOf(op, setting.mesh, setting.rules);
       choice.count = static_cast<int>(all.size());
@@ -249,8 +249,8 @@ private:
     gather(segment);
   }
 
-  // Collects the layouts in which each tensor is made or read, their prices,
-  // and every port's layouts by number.
+  // Collects the layouts in which each tensor is made or read, the prices of
+  // changes between them, and the numbers of every port's layouts.
   void gather(const SegmentGraph &segment) {
     layouts.assign(segment.tensors.size(), {});
     saved.assign(segment.tensors.size(), false);

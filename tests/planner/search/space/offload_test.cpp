@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t kSide = 1024;
 constexpr double kWeights = double(kSide) * kSide;
 
-// A model with one weight, in the first of the weight's possible states.
+// Describes a model with one weight, in the first of the weight's possible
+// states.
 struct OneWeight {
   ModelGraph model;
   Machine machine = roundMachine();
@@ -54,8 +55,8 @@ struct OneWeight {
 
 // G5: moments and master weights leave the device, 12 bytes per weight that a
 // rank owns, or 8 in fp32, where the device's weights are the master weights.
-// The host has them, a buffer for gradients and a buffer for updated weights;
-// in fp32, the latter is its own copy.
+// The host holds this state, a buffer of gradients and a buffer of updated
+// weights; in fp32, the last is the host's copy of the weights.
 TEST(Offload, MovesTheStateToTheHost) {
   for (int ranks : {1, 2, 8, 64})
     for (int stage : {1, 2, 3})
@@ -101,7 +102,7 @@ TEST(Offload, MovesWhatARankOwnsOnceAStep) {
       0.0);
 }
 
-// On one device, steps differ only in the update, which the host runs.
+// On one device, offload changes only the update, which the host runs.
 TEST(Offload, ReplacesTheDevicesUpdate) {
   for (unsigned seed : {3U, 4U, 8U}) {
     Case drawn = drawCase(seed);
@@ -175,8 +176,8 @@ TEST(Offload, CachedSolutionsChangeNothing) {
   EXPECT_GT(compared, 20);
 }
 
-// Plans beyond the host's memory are rejected before they are solved, with the
-// bytes that they would need.
+// Configurations that exceed the host's memory are rejected unsolved. The
+// rejections contain the bytes that they would need.
 TEST(Offload, IsLimitedByTheHostsMemory) {
   Case drawn = drawCase(3);
   drawn.options.devices = 1;

@@ -113,7 +113,7 @@ TEST(Replicas, MeshesAreRejectedOnce) {
             "do: 4");
   EXPECT_THAT(wordsOf(rejections, 1),
               testing::StartsWith("dp 1 does not divide by ep 2; nearest"));
-  // Nothing is rejected if all options are open.
+  // If all options are open, no rejection is about numbers of ranks.
   drawn.options.ep = drawn.options.zeroRanks = drawn.options.zeroStage = {};
   for (const Rejection &one : rejectionsOf())
     EXPECT_THAT(one.detail, testing::Not(testing::HasSubstr("ranks")));

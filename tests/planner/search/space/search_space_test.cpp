@@ -86,9 +86,9 @@ TEST(PipelineParts, ChunksAreEqualButForTheEnds) {
     }
 }
 
-// Counts of cases. compareSpaces() checks that the search finds the best of all
-// configurations, each solved on its own without pruning, at several memory
-// limits, and that every bound holds for every configuration.
+// Counts cases of each kind. compareSpaces() checks that the search finds the
+// best of all configurations, each solved on its own without pruning, at
+// several memory limits, and that every bound holds for every configuration.
 struct Found {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
   int offloaded = 0, hostsFull = 0, tiled = 0;
@@ -99,8 +99,8 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
     Case drawn = drawCase(seed);
     if (everything)
       openEverything(drawn, seed % 4 == 3 ? 128.0 : 16.0);
-    // With data parallelism alone, the only choice is the group that shares
-    // state.
+    // Every second search fixes tp, pp and cp at 1, so that only the groups of
+    // experts and of ranks that share state are chosen.
     if (everything && seed % 2 == 1) {
       drawn.options.devices = drawn.options.globalBatch = 8;
       drawn.options.tp = 1;
@@ -150,7 +150,7 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
         Seconds simulated = stepSecondsOf(bound.least.problem);
         EXPECT_LE(simulated.value, step.value * (1 + 1e-9));
         counts.reached += one->fits && simulated >= step * (1 - 1e-9);
-        // The search may find a plan of this configuration that fits.
+        // The search may find another plan of this configuration that fits.
         if (!one->fits)
           open = std::min(open, rejection.bound.value);
         if (!one->fits)
@@ -161,15 +161,15 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
       }
       SearchResult result = search(drawn.model, drawn.machine, drawn.options);
       EXPECT_EQ(result.candidates, std::ssize(space));
-      // If the workspace decides, the search may find a plan that fits where
-      // solving a configuration on its own finds none.
+      // If the workspace decides whether plans fit, the search may find one
+      // where solving each configuration on its own finds none.
       if (best == kNever)
         continue;
       ASSERT_FALSE(result.plans.empty());
       const PlannedCandidate &found = result.plans[0];
       EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
-      // The search must find the best that solving each configuration finds. If
-      // segments are large, it may miss that plan, but then does not claim the
+      // The plan is as fast as the best of the configurations solved on their
+      // own, unless segments are large and the search does not claim the
       // optimum.
       if (found.optimal || !drawn.fuses) {
         EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
@@ -278,8 +278,8 @@ TEST(Zero, PaddedShards) {
             (std::vector<std::int64_t>{43, 8}));
 }
 
-// Half of the replicas share one copy of the state, so a rank holds twice the
-// bytes of full sharding.
+// Half of the replicas share one copy of the state: the mesh has an axis over
+// the two copies, and one over the four ranks of a copy.
 TEST(Zero, HybridSharding) {
   Parallelism config;
   config.dp = 8;

@@ -62,9 +62,9 @@ inline void addExperts(ModelGraph &model) {
         }
 }
 
-/// A random search with ample memory. Two of four seeds overlap communication;
-/// two of five may offload; one of five has large weights and may tile them;
-/// one of seven has larger segments with fused consumers.
+/// Describes a random search with ample memory. Two of four seeds overlap
+/// communication; two of five may offload; one of five has large weights and
+/// may tile them; one of seven has larger segments with fused consumers.
 struct Case {
   ModelGraph model;
   Machine machine;

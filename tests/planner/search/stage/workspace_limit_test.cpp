@@ -30,7 +30,7 @@ bool agree(const Assignment &assignment, const Forbidden &forbidden) {
   });
 }
 
-// Forbidden values are left out, and nothing else.
+// Assignments with all forbidden values are left out, and no others.
 TEST(Forbid, LeavesOutOneCombination) {
   std::mt19937_64 random(1);
   auto draw = [&](int count) {
@@ -64,8 +64,8 @@ TEST(Forbid, LeavesOutOneCombination) {
 }
 
 // Every assignment with the forbidden values needs at least the workspace of
-// the assignment that they were taken from, and a stage that has such a repeat
-// needs it, too.
+// the assignment that they were taken from. A stage needs at least the
+// workspace of each of its repeats.
 TEST(Forbid, ValuesDecideAboutTheWorkspace) {
   int larger = 0, equal = 0, recomputed = 0, buffered = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {

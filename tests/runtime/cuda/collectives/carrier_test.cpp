@@ -24,7 +24,7 @@ WorldOptions patient() {
   return options;
 }
 
-/// A group that waits for its device after each call.
+/// Wraps a group, and waits for the rank's device after each call.
 class Finished final : public Communicator {
 public:
   Finished(std::unique_ptr<Communicator> theGroup, const DeviceRank &theRank)

@@ -15,15 +15,15 @@
 
 namespace mtplan::runtime::testing {
 
-/// Whether all ranks share one device, or each rank has its own device. NCCL
-/// connects the ranks only if each has its own.
+/// Says whether all ranks share one device, or each rank has its own device.
+/// NCCL connects the ranks only if each has its own.
 enum class Devices { one, oneEach };
 
 inline void PrintTo(Devices devices, std::ostream *out) {
   *out << (devices == Devices::one ? "one" : "one each");
 }
 
-/// A rank with its two worlds: `host` connects the hosts of the ranks, and
+/// Holds a rank's two worlds: `host` connects the hosts of the ranks, and
 /// `world` their devices. The emulated device memory is host memory.
 struct DeviceRank {
   World &host;

@@ -18,7 +18,7 @@
 namespace mtplan::emulator {
 namespace {
 
-/// A rank's thread, with a device and a stream of its own.
+/// Describes a rank, which has a thread, a device and a stream of its own.
 struct Rank {
   int number = 0;
   ncclComm_t comm = nullptr;
@@ -205,7 +205,8 @@ TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
                                                         "on device 0, while")));
 }
 
-// NCCL rejects these uses of memory. Some of them fail only on some systems.
+// NCCL does not allow these uses of memory. Some of them fail only on some
+// systems.
 TEST(EmulatedNccl, RecordsMisusesOfMemory) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 constexpr int kRanks = 3;
 constexpr int kSum = 50; ///< elements of the all-reduce
 
-/// A rank's operands, and the results of its calls.
+/// Holds a rank's operands and the results of its calls.
 struct Values {
   explicit Values(int rank) { begin(rank); }
   /// Resets the values in place.
@@ -79,7 +79,7 @@ void onRanks(const std::function<void(DeviceRank &)> &body) {
   EXPECT_THAT(emulator::takeNcclMisuses(), IsEmpty());
 }
 
-/// The values of all tensors: [rank][tensor][element].
+/// Holds the values of all tensors: [rank][tensor][element].
 using Outputs = std::vector<std::vector<std::vector<float>>>;
 
 /// Returns the values of all ranks after `calls`.

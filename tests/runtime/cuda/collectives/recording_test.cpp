@@ -65,7 +65,7 @@ void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
   EXPECT_EQ(emulator::ncclCommunicators(), 0);
 }
 
-/// Tests that run under each order in which the emulated device may execute
+/// Runs tests under each order in which the emulated device may execute
 /// concurrent streams.
 class Recordings : public ::testing::TestWithParam<StreamOrder> {
 protected:
@@ -240,9 +240,8 @@ TEST(RecordedWatchdogTest, HangingDeviceIsNamed) {
                             HasSubstr("within 900 ms")));
 }
 
-// Runs two graphs per step. Like in a training step, the host waits only for
-// the first. Calls `hang` before the second graph. Returns the error of the
-// run.
+// Runs two graphs per step. The host waits only for the first, as in a training
+// step. Calls `hang` before the second graph. Returns the error of the run.
 std::string
 whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
   return thrownBy([&](DeviceRank &rank) {

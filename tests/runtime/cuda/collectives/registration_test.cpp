@@ -26,8 +26,8 @@ constexpr int kRanks = 3;
 constexpr std::size_t kRoom = 1 << 12; ///< bytes of an arena
 constexpr std::int64_t kGranule = 2 << 20;
 
-/// A rank's memory for operands and for results. It is allocated before the
-/// rank's world and freed after it.
+/// Holds a rank's memory for operands and for results. It is allocated before
+/// the rank's world and freed after it.
 struct Arenas {
   explicit Arenas(const cuda::SharedContext &context)
       : memory(cuda::makeDeviceMemory(context)),

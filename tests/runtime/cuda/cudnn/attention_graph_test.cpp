@@ -89,7 +89,8 @@ Taken takenBy(const Chip &chip, const AttentionShape &shape,
 
 class Attention : public ::testing::TestWithParam<std::tuple<Chip, Model>> {};
 
-/// Returns the bytes that cuDNN stores to add up scores in a fixed order.
+/// Returns the bytes of scores that cuDNN stores to sum gradients in a fixed
+/// order.
 std::int64_t storedBy(const AttentionShape &shape) {
   return 2 * shape.batch * shape.heads * shape.queries * shape.keys;
 }
@@ -113,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(OfModels, Attention,
                          });
 
 // 8 samples of 2048 positions store 2 GiB of scores. 4 samples store 1 GiB,
-// which is the limit, so that their other scratch memory exceeds it.
+// which is the limit, so their other scratch memory exceeds the limit.
 TEST(AttentionGraph, SplitsBatchesThatAreTooLarge) {
   const AttentionShape llama = models()[4].shape;
   const auto takes = [](const AttentionShape &shape) {
