@@ -8,6 +8,7 @@
 #include <set>
 
 #include "planner/integers.h"
+#include "planner/search/bound/step_forms.h"
 #include "planner/search/solved_stages.h"
 
 namespace mtplan::planner {
@@ -18,7 +19,10 @@ namespace {
 struct Attempt {
   Boundary boundary;
   std::optional<int> shared;
-  double weight = 1.0; ///< Setting::overlapWeight
+  /// Scales the traffic that may overlap compute, and the updates, in the
+  /// minimised sum; ignored if `form` is set.
+  double weight = 1.0;
+  std::optional<StepForm> form; ///< what the strategies minimise
   std::vector<const StageSolution *> stages;
   bool fits = true, optimal = true;
   Seconds step;
@@ -125,16 +129,18 @@ private:
 
   // Solves one layout between stages; returns a lower bound of the step with
   // that layout. The strategies minimise a sum of times, which is the step only
-  // if nothing overlaps. Otherwise overlappable work has a weight in the sum.
-  // Weight 0 (free) comes first and gives the bound. Weight 1 comes next,
-  // because one of the two is usually best. A weight between them follows if
-  // the exposed time, which limits the gain, is large.
+  // if nothing overlaps. With several stages, overlappable work has a weight in
+  // the sum. Weight 0 (free) comes first and gives the bound. Weight 1 comes
+  // next, because one of the two is usually best. A weight between them follows
+  // if the exposed time, which limits the gain, is large.
   Seconds attemptAll(const Boundary &boundary, Seconds least,
                      SolveLimits limits, Rejection &rejection) {
     Attempt one;
     one.boundary = boundary;
     if (adds)
       return attemptShared(one, least, limits, rejection);
+    if (config.pp == 1 && config.offload == Offload::none)
+      return attemptForms(one, least, limits, rejection);
     exposed = 1.0;
     for (auto [weight, worthwhile] :
          {std::pair{0.0, 0.0}, std::pair{1.0, 0.002}, std::pair{0.125, 0.05}}) {
@@ -146,25 +152,104 @@ private:
     return least;
   }
 
+  // Maximises a lower bound of a step with one stage: the least value of a
+  // weighted mean of the step's forms. Each round finds the plan that minimises
+  // the present mean, and adds the form that is largest for this plan, with the
+  // share that is best for all plans so far.
+  Seconds attemptForms(Attempt one, Seconds least, SolveLimits limits,
+                       Rejection &rejection) {
+    constexpr int kRounds = 8;
+    constexpr double kNear = 1e-5;
+    std::vector<PhaseTimes> times = known->times;
+    times.resize(graph.segments.size());
+    const std::vector<StepForm> forms =
+        stepFormsOf(graph, times, setting, config, options.overlaps);
+    StepForm form = forms.front();
+    std::vector<PricedParts> found;
+    for (int round = 0; round < kRounds; ++round) {
+      one.form = form;
+      least = attempt(one, least, limits, rejection);
+      if (tried.empty())
+        return least;
+      found.push_back(pricedParts(tried.back()));
+      keepBest();
+      if (least.value * (1 + 1e-9) >= currentCutoff())
+        return least;
+      const StepForm &largest =
+          *std::ranges::max_element(forms, {}, [&](const StepForm &other) {
+            return other.of(found.back(), config);
+          });
+      const auto [share, most] = bestShare(form, largest, found, config);
+      if (most <= least * (1 + kNear) || share == 0.0)
+        break;
+      form = mean(form, largest, share);
+    }
+    return attemptSums(one, least, limits, rejection);
+  }
+
+  // Finds other plans of a step with one stage, if the bound is not near.
+  Seconds attemptSums(Attempt one, Seconds least, SolveLimits limits,
+                      Rejection &rejection) {
+    constexpr double kFar = 1e-3;
+    one.form.reset();
+    for (double weight : {1.0, 0.125}) {
+      if (least.value * (1 + kFar) >= currentCutoff())
+        break;
+      one.weight = weight;
+      least = attemptShared(one, least, limits, rejection);
+    }
+    return least;
+  }
+
   // Lets every stage choose the states of shared parameters freely. If the
   // stages fit but choose different states, each chosen state is tried for all
-  // stages. The bound of the free choice holds for these attempts, too.
+  // stages. The bound of the free choice holds for these attempts, too. If all
+  // possible states are tried, the least of their bounds holds.
   Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
                         Rejection &rejection) {
     least = attempt(one, least, limits, rejection);
     std::vector<int> states = chosenStates();
     if (states.size() > 1 && tried.back().fits) {
       tried.clear();
+      std::optional<int> all;
+      if (limits.points > 0 && isFree(one)) // the bound is worth the time
+        all = sharedStates();
+      for (int state = 0; state < all.value_or(0); ++state)
+        if (!contains(states, state))
+          states.push_back(state);
+      Seconds leastOfAll{kInfinity};
       for (int state : states) {
         one.shared = state;
-        attempt(one, least, limits, rejection);
+        leastOfAll =
+            std::min(leastOfAll, attempt(one, least, limits, rejection));
       }
+      if (all)
+        least = std::max(least, leastOfAll);
     }
+    keepBest();
+    return least;
+  }
+
+  // Returns the number of states of the only shared parameter; nothing if there
+  // are several.
+  std::optional<int> sharedStates() const {
+    std::optional<int> count;
+    for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
+      if (!graph.parameters[p].shared)
+        continue;
+      if (count)
+        return std::nullopt;
+      count = static_cast<int>(
+          parameterStates(graph, static_cast<int>(p), setting).size());
+    }
+    return count;
+  }
+
+  void keepBest() {
     for (Attempt &done : tried)
       if (!best || isBefore(done, *best))
         best = std::move(done);
     tried.clear();
-    return least;
   }
 
   // Solves all stages; adds the solution to `tried`, or sets the reason why
@@ -185,11 +270,12 @@ private:
         return {kInfinity};
       limited = limited || solution.limited;
       // The bound is +infinity if the stage cannot fit.
-      one.bound = std::max(one.bound,
-                           stageBounds[at(stage)].ofSum(
-                               adds ? solution.lowerBound : solution.looseBound,
-                               one.weight, sequential));
-      if (!adds && one.weight == 0.0 && one.bound.value < kInfinity) {
+      const Seconds sum = adds ? solution.lowerBound : solution.looseBound;
+      one.bound = std::max(
+          one.bound,
+          one.form ? one.form->fixed + sum
+                   : stageBounds[at(stage)].ofSum(sum, one.weight, sequential));
+      if (isFree(one) && one.bound.value < kInfinity) {
         compute[at(stage)] = std::max(compute[at(stage)], solution.looseBound);
         one.bound = std::max(one.bound,
                              ofAllStages(stageBounds, compute, microBatches));
@@ -212,19 +298,22 @@ private:
       StepProblem problem = stepProblemOf(graph, pricedParts(one), here, config,
                                           options.overlaps);
       one.step = stepSecondsOf(problem);
-      if (!adds && one.weight == 0.0) {
-        if (!one.shared) {
-          const Setting solved = settingOfAttempt(one);
-          one.bound =
-              SolvedStages{graph, solved, config, held, cache, compute}.raise(
-                  one.bound, *known,
-                  {std::min(one.step.value, currentCutoff())}, limits);
-        }
+      if (isFree(one)) {
+        const Setting solved = settingOfAttempt(one);
+        one.bound =
+            SolvedStages{graph, solved, config, held, cache, compute}.raise(
+                one.bound, *known, {std::min(one.step.value, currentCutoff())},
+                limits);
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
     tried.push_back(std::move(one));
     return tried.back().bound;
+  }
+
+  // Returns whether the traffic that may overlap compute has no weight.
+  bool isFree(const Attempt &one) const {
+    return !adds && !one.form && one.weight == 0.0;
   }
 
   std::vector<Seconds> leastCompute() const { // by stage, in a step
@@ -284,7 +373,16 @@ private:
     Setting here = setting;
     here.boundary = one.boundary;
     here.sharedState = one.shared;
-    here.overlapWeight = one.weight;
+    const double weight = one.weight;
+    SumWeights weights{1.0, 1.0, weight, weight, weight, weight, weight};
+    // Other traffic in each micro-batch does not overlap compute.
+    if (config.zeroStage < 3)
+      weights.gather = 1.0;
+    if (config.zeroStage < 2)
+      weights.reduce = 1.0;
+    here.sumWeights.assign(graph.segments.size(), weights);
+    if (one.form)
+      here.sumWeights = one.form->weights(config.zeroStage);
     return here;
   }
 
@@ -387,7 +485,7 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                SolveLimits limits, StageCache &cache, Rejection &rejection) {
   CandidateBounds bounds;
   for (const Boundary &boundary : boundariesOf(graph, config))
-    bounds.boundaries.push_back({boundary, {}, {}, {}});
+    bounds.boundaries.push_back({boundary, {}, {}, {}, {}});
   return solveCandidate(graph, options, machine, config, bounds, limits, cache,
                         rejection);
 }

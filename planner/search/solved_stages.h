@@ -11,8 +11,9 @@
 namespace mtplan::planner {
 
 /// Holds the stages that were solved with one layout between stages, and with
-/// free traffic of replicas (Setting::overlapWeight is 0). Their least compute
-/// includes the costs of the memory limit and of the layout between stages.
+/// free traffic of replicas (its Setting::sumWeights are 0). Their least
+/// compute includes the costs of the memory limit and of the layout between
+/// stages.
 struct SolvedStages {
   const ModelGraph &graph; ///< scaled to one micro-batch of all replicas
   const Setting &setting;  ///< with the layout between stages

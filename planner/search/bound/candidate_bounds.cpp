@@ -46,6 +46,7 @@ CandidateBounds candidateBounds(const ModelGraph &model,
     bound.step = std::max(lowerBound, step.quick);
     bound.stages = std::move(step.stages);
     bound.least = std::move(step.least);
+    bound.times = std::move(step.times);
   }
   return all;
 }

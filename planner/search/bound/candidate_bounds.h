@@ -19,6 +19,7 @@ struct BoundaryBound {
   Seconds step;
   std::vector<StageBound> stages; ///< by stage; empty: no bounds
   LeastStep least;                ///< not known if least.compute is empty
+  std::vector<PhaseTimes> times;  ///< Relaxation::StepBound::times
 };
 
 struct CandidateBounds {

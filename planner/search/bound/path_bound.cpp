@@ -154,8 +154,8 @@ private:
       else
         ++single[{part, phase}][what.segment];
     }
-    // A plan may spend additional compute in the segment that is least often on
-    // the path.
+    // A plan may spend all additional compute in one segment. Only the smallest
+    // count over the segments therefore gives a lower bound.
     for (const auto &[place, segments] : single)
       if (std::ssize(segments) == repeatsOf(chunkOf(least, place.first).slices))
         counts[place.first][place.second] +=

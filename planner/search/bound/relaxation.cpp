@@ -48,7 +48,9 @@ MicroBatchBound Relaxation::solve(const Parallelism &config,
   alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.overlapWeight = 0.0; // ReplicaBounds bounds the traffic
+  // ReplicaBounds bounds the traffic. With ZeRO-2 and ZeRO-3, weights and
+  // gradients need other slices and masks.
+  setting.sumWeights.assign(model.segments.size(), {1, 0, 0, 0, 0, 0, 0});
   setting.boundary = boundary;
   ModelGraph graph = withBatch(model, config.microBatch * config.ep);
   ChainProblem chain;
@@ -239,10 +241,9 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
   return times;
 }
 
-// Returns the step of the least times, with backward as a whole or, if
-// `isDivided`, as the sum of its two parts.
-StepProblem Relaxation::relaxedStep(const Parallelism &config,
-                                    const Boundary &boundary, bool isDivided) {
+std::vector<std::vector<PhaseTimes>>
+Relaxation::leastTimes(const Parallelism &config, const Boundary &boundary,
+                       bool isDivided) {
   Setting setting = settingOf(options, machine, config);
   setting.boundary = boundary;
   const ReplicaBounds::Times &replica = replicas.of(config, setting);
@@ -250,7 +251,7 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config,
   std::vector<std::vector<PipelinePart>> heldBy(at(config.pp));
   for (std::size_t part = 0; part < allHeld.size(); ++part)
     heldBy[part % heldBy.size()].push_back(allHeld[part]);
-  std::vector<std::vector<PhaseTimes>> timesOf; // [stage][segment]
+  std::vector<std::vector<PhaseTimes>> timesOf;
   double before = -1.0;
   MicroBatchBound micro;
   for (int stage = 0; stage < config.pp; ++stage) {
@@ -273,13 +274,22 @@ StepProblem Relaxation::relaxedStep(const Parallelism &config,
     }
     timesOf.push_back(std::move(times));
   }
+  return timesOf;
+}
+
+StepProblem
+Relaxation::relaxedStep(const Parallelism &config, const Boundary &boundary,
+                        const std::vector<std::vector<PhaseTimes>> &times) {
+  Setting setting = settingOf(options, machine, config);
+  setting.boundary = boundary;
+  const std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
   std::vector<StepPart> parts;
   for (const PipelinePart &held : allHeld) {
     StepPart part;
-    const std::vector<PhaseTimes> &times =
-        timesOf[parts.size() % at(config.pp)];
+    const std::vector<PhaseTimes> &ofStage =
+        times[parts.size() % at(config.pp)];
     for (const RepeatRange &range : held)
-      part.runs.push_back({times[at(range.segment)], range.count});
+      part.runs.push_back({ofStage[at(range.segment)], range.count});
     const SegmentGraph &last = model.segments[at(held.back().segment)];
     const SegmentGraph &first = model.segments[at(held.front().segment)];
     part.sentForward = carriedBytes(last.carriedOut, last, config, boundary);
@@ -320,13 +330,16 @@ void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
 
 Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
                                          const Boundary &boundary) {
-  StepProblem problem = relaxedStep(config, boundary, false);
+  std::vector<std::vector<PhaseTimes>> times =
+      leastTimes(config, boundary, false);
+  StepProblem problem = relaxedStep(config, boundary, times);
   StepBound bound;
   bound.stages = stageBounds(problem);
   if (config.pp == 1) {
     Setting setting = settingOf(options, machine, config);
     bound.quick = sequentialWork(replicas.of(config, setting).together,
                                  microBatchOf(config, boundary), config);
+    bound.times = std::move(times.front());
   }
   std::vector<Seconds> work;
   for (const StageTimes &stage : problem.stages)
@@ -335,7 +348,8 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
   // simulation uses the least time of each part; the bounds by work use the
   // least time of both phases together, which is larger.
   if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
-    bound.least.problem = relaxedStep(config, boundary, true);
+    bound.least.problem =
+        relaxedStep(config, boundary, leastTimes(config, boundary, true));
     addZeroBubbleBounds(bound.least.problem, bound.stages);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));

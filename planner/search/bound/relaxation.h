@@ -63,6 +63,9 @@ public:
     Seconds quick;                  ///< a lower bound without simulation
     LeastStep least;                ///< its simulated step is a lower bound
     std::vector<StageBound> stages; ///< by stage
+    /// Holds, by segment, lower bounds of the times of one repeat, if there is
+    /// one stage.
+    std::vector<PhaseTimes> times;
   };
   /// Returns the bounds of a prepared configuration that has a legal plan.
   StepBound stepOf(const Parallelism &config,
@@ -95,8 +98,14 @@ private:
                           const Boundary &boundary) const;
   MicroBatchBound solve(const Parallelism &config, Recompute recompute,
                         const Boundary &boundary, SolverCache &solvers) const;
+  /// Returns lower bounds of the times of one repeat, by stage and segment.
+  /// Backward is bounded as a whole or, if `isDivided`, as the sum of its two
+  /// parts.
+  std::vector<std::vector<PhaseTimes>> leastTimes(const Parallelism &config,
+                                                  const Boundary &boundary,
+                                                  bool isDivided);
   StepProblem relaxedStep(const Parallelism &config, const Boundary &boundary,
-                          bool isDivided);
+                          const std::vector<std::vector<PhaseTimes>> &times);
   void setCompute(LeastStep &least, const Parallelism &config,
                   const Boundary &boundary);
   Bytes carriedBytes(const std::vector<int> &tensors,

@@ -12,7 +12,7 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Keeps the least of several times; +infinity without any.
+/// Keeps the least of several times. The value is +infinity if there are none.
 struct Least {
   Seconds value{kInfinity};
   void add(Seconds other) { value = std::min(value, other); }
@@ -28,14 +28,6 @@ bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
            std::ranges::any_of(op.operands, [&](const Use &use) {
              return use.tensor == index;
            });
-  });
-}
-
-// Returns whether samples, positions or experts may split some dimension.
-bool splitsWithData(const Parameter &parameter) {
-  return std::ranges::any_of(parameter.splits, [](Split split) {
-    return split == Split::batch || split == Split::sequence ||
-           split == Split::expert;
   });
 }
 
@@ -64,6 +56,13 @@ Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
 }
 
 } // namespace
+
+bool splitsWithData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.splits, [](Split split) {
+    return split == Split::batch || split == Split::sequence ||
+           split == Split::expert;
+  });
+}
 
 ReplicaBounds::ReplicaBounds(const ModelGraph &theModel)
     : model(theModel), sharing(model.segments.size()) {
@@ -133,8 +132,9 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
       accumulation.add(accumulationTime(parameter, state, setting) /
                        static_cast<double>(setting.microBatches));
     }
-    // A reader may use the weight split over positions, or slice it over the
-    // tensor axes first. So only the share that every plan moves counts.
+    // The weight may stay sharded over samples, positions or experts, or be
+    // sliced over the tensor axes before it is gathered, so only the share that
+    // every plan moves counts.
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / tensorRanksOf(mesh);

@@ -46,8 +46,7 @@ struct StageBound {
   }
 
   /// Returns the bound for a stage whose C + weight * T is at least `sum`. T is
-  /// the time of the traffic and the updates that may overlap compute
-  /// (Setting::overlapWeight).
+  /// the time of the traffic that may overlap compute, and of the updates.
   /// \param sequential  the share of C and T that cannot overlap
   Seconds ofSum(Seconds sum, double weight, double sequential) const;
 };

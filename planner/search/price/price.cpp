@@ -66,38 +66,14 @@ Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
 class StepTimes {
 public:
   StepTimes(const Setting &s, const Parallelism &p, const Overlaps &o)
-      : setting(s), config(p), overlaps(o),
-        dataTax(taxOf(*s.software, std::min(s.machine->devicesPerNode / p.tp,
-                                            p.dp * p.cp))) {}
+      : setting(s), config(p), overlaps(o), dataTax(replicaTaxOf(s, p)) {}
 
   /// Returns the times of a slice, and adds its work that runs once a step to
   /// `stage`.
   SliceTimes sliceOf(const PhaseTimes &phases, int count,
                      StageTimes &stage) const {
-    SliceTimes slice;
+    SliceTimes slice = sliceWithoutTax(phases, config);
     slice.count = count;
-    slice.forward = phases.forward.total();
-    slice.backward = phases.backward.total();
-    slice.weightGradient = phases.weightGradient;
-    // A strategy may shard a weight by position or expert over an axis whose
-    // ranks otherwise hold replicas. Then the weight and its gradient change
-    // layout between these ranks in every micro-batch. That traffic overlaps
-    // compute only with ZeRO-3 (weights) or ZeRO-2 (gradients).
-    if (config.zeroStage < 3) {
-      slice.forward += phases.gatherForward;
-      slice.backward += phases.gatherBackward;
-    }
-    if (config.zeroStage < 2)
-      slice.backward += phases.reduce;
-    // The simulator has one all-gather time for forward and backward: the mean.
-    slice.gather = config.zeroStage > 2
-                       ? (phases.gatherForward + phases.gatherBackward) / 2.0
-                       : phases.gatherStep;
-    slice.reduce =
-        config.zeroStage > 1
-            ? phases.reduce +
-                  phases.reduceStep / static_cast<double>(config.microBatches())
-            : phases.reduceStep;
     Seconds forward, backward;
     if (overlaps.gather)
       forward = addTax(slice.forward, slice.gather);
@@ -143,13 +119,6 @@ public:
     double tax = setting.software->overlap.tax / slice.count;
     slice.forward += tax * chunk.sendForward;
     slice.backward += tax * chunk.sendBackward;
-  }
-
-  /// Returns the time that ParameterTraffic::perSharer adds to a step.
-  Seconds sharing() const {
-    bool shared = config.zeroStage > 0 && config.zeroStage < 3;
-    return setting.software->parameters.perSharer *
-           (shared ? double(config.zeroRanks) * config.cp : 0.0);
   }
 
 private:
@@ -213,6 +182,46 @@ tiedGradientsOf(const ModelGraph &model,
   return tiedIn(model, parts, setting, stages);
 }
 
+SliceTimes sliceWithoutTax(const PhaseTimes &phases,
+                           const Parallelism &config) {
+  SliceTimes slice;
+  slice.forward = phases.forward.total();
+  slice.backward = phases.backward.total();
+  slice.weightGradient = phases.weightGradient;
+  // A strategy may shard a weight by position or expert over an axis whose
+  // ranks otherwise hold replicas. Then the weight and its gradient change
+  // layout between these ranks in every micro-batch. That traffic overlaps
+  // compute only with ZeRO-3 (weights) or ZeRO-2 (gradients).
+  if (config.zeroStage < 3) {
+    slice.forward += phases.gatherForward;
+    slice.backward += phases.gatherBackward;
+  }
+  if (config.zeroStage < 2)
+    slice.backward += phases.reduce;
+  // The simulator has one all-gather time for forward and backward: the mean.
+  slice.gather = config.zeroStage > 2
+                     ? (phases.gatherForward + phases.gatherBackward) / 2.0
+                     : phases.gatherStep;
+  slice.reduce =
+      config.zeroStage > 1
+          ? phases.reduce +
+                phases.reduceStep / static_cast<double>(config.microBatches())
+          : phases.reduceStep;
+  return slice;
+}
+
+double replicaTaxOf(const Setting &setting, const Parallelism &config) {
+  return taxOf(*setting.software,
+               std::min(setting.machine->devicesPerNode / config.tp,
+                        config.dp * config.cp));
+}
+
+Seconds sharingTime(const Setting &setting, const Parallelism &config) {
+  const bool shared = config.zeroStage > 0 && config.zeroStage < 3;
+  return setting.software->parameters.perSharer *
+         (shared ? double(config.zeroRanks) * config.cp : 0.0);
+}
+
 StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps) {
@@ -242,7 +251,7 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
     stage.chunks.push_back(std::move(chunk));
   }
   for (StageTimes &stage : problem.stages)
-    stage.update += times.sharing();
+    stage.update += sharingTime(setting, config);
   if (config.pp > 1 && tied.value > 0.0) {
     // The group has one rank of the first stage and one of the last.
     int apart = setting.mesh.ranks() * (config.pp - 1);

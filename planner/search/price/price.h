@@ -59,6 +59,18 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
+/// Returns the slice of one repeat without overlap, whose traffic does not slow
+/// compute. Work that runs once a step is left out, except the traffic that the
+/// simulator attaches to a micro-batch.
+SliceTimes sliceWithoutTax(const PhaseTimes &phases, const Parallelism &config);
+
+/// Returns the share of the time of a collective between replicas that compute
+/// loses while both overlap.
+double replicaTaxOf(const Setting &setting, const Parallelism &config);
+
+/// Returns the time that ParameterTraffic::perSharer adds to a step.
+Seconds sharingTime(const Setting &setting, const Parallelism &config);
+
 /// Returns the times of the simulated step. If there are many micro-batches in
 /// a schedule other than gpipe, only enough of them to reach the steady state
 /// are simulated; each further micro-batch adds the mean time of a micro-batch

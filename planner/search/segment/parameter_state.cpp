@@ -266,7 +266,8 @@ double earlyScatterBytes(const Parameter &parameter,
 }
 
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting, bool pays) {
+                   const Setting &setting, bool pays,
+                   const SumWeights &weights) {
   if (!pays) {
     Cost own;
     own.memory = sumBytes(parameter, state, setting);
@@ -279,15 +280,18 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   Cost cost;
   Seconds time =
-      stateReshardTime(accumulator, state.owned(), parameter.shape,
-                       perElement.gradient, setting, parameter.ofSegment) +
-      stateReshardTime(state.owned(), state.stored, parameter.shape,
-                       parameter.elementBytes, setting, parameter.ofSegment);
+      weights.reduceOnce *
+          stateReshardTime(accumulator, state.owned(), parameter.shape,
+                           perElement.gradient, setting, parameter.ofSegment) +
+      weights.gatherOnce * stateReshardTime(state.owned(), state.stored,
+                                            parameter.shape,
+                                            parameter.elementBytes, setting,
+                                            parameter.ofSegment);
   if (setting.updateAddsUp)
-    time += updateTime(parameter, state, setting);
+    time += weights.update * updateTime(parameter, state, setting);
   if (setting.hostAddsUp)
-    time += hostTimes(parameter, state, setting).total();
-  cost.time = time.value * setting.overlapWeight;
+    time += weights.update * hostTimes(parameter, state, setting).total();
+  cost.time = time.value;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
                 sumBytes(parameter, state, setting);
   return cost;

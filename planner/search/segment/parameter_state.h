@@ -89,11 +89,12 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Returns the time per step and the bytes of storing and updating one repeat's
-/// parameter. If `pays` is false, another segment has that cost, and the result
-/// is only the bytes of this segment's gradient accumulator.
+/// Returns the weighted time per step and the bytes of storing and updating one
+/// repeat's parameter. If `pays` is false, another segment bears that cost, and
+/// the result is only the bytes of this segment's gradient accumulator.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting, bool pays = true);
+                   const Setting &setting, bool pays = true,
+                   const SumWeights &weights = {});
 
 } // namespace mtplan::planner
 

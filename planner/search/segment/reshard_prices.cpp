@@ -142,7 +142,8 @@ int LayoutDomain::add(const Layout &layout) {
 
 void LayoutDomain::price(const std::vector<std::int64_t> &shape,
                          double elementBytes, bool passed,
-                         const Setting &setting, int tiles) {
+                         const Setting &setting, int tiles,
+                         const StateScales &scales) {
   std::size_t n = layouts.size();
   bytes.resize(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -173,10 +174,11 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   if (!passed) {
     seconds = table([&](const StepMove &step, double elements) {
       const MeshAxis &axis = setting.mesh.axes[at(step.axis)];
-      bool ofReplicas =
-          !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
-      return stateTime(step, elements, elementBytes, setting, tiles) *
-             (ofReplicas ? setting.overlapWeight : 1.0);
+      const double scale = !isCollective(step.kind) ? scales.local
+                           : roleOf(axis) == AxisRole::tensor
+                               ? scales.overTensorRanks
+                               : scales.betweenReplicas;
+      return stateTime(step, elements, elementBytes, setting, tiles) * scale;
     });
     return;
   }

@@ -49,6 +49,14 @@ Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
                   double elementBytes, const Mesh &mesh);
 
+/// Holds factors of the times of a weight's or a gradient's layout changes.
+struct StateScales {
+  double betweenReplicas = 1.0; ///< collectives
+  double local = 1.0;           ///< slices and masks
+  double overTensorRanks = 1.0; ///< collectives
+  bool operator==(const StateScales &) const = default;
+};
+
 /// Holds the layouts of a tensor and the prices of conversions between them.
 struct LayoutDomain {
   std::vector<Layout> layouts;
@@ -64,8 +72,10 @@ struct LayoutDomain {
   /// operators; then exposedTime() applies, and no replicated 16-bit value
   /// becomes partial
   /// \param tiles  the number of tiles of a weight or gradient; see stateTime()
+  /// \param scales  scales the layout changes of a weight or gradient
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
-             bool passed, const Setting &setting, int tiles = 1);
+             bool passed, const Setting &setting, int tiles = 1,
+             const StateScales &scales = {});
   /// Forbids every conversion after which `axis` no longer splits the dimension
   /// that it splits before.
   void keepInPlace(int axis);

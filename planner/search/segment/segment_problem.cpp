@@ -19,8 +19,9 @@ public:
           const std::vector<bool> &ownerOf, bool apart,
           bool weightGradients = true)
       : model(graph), segment(graph.segments[at(segmentIndex)]),
-        index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
-        owner(ownerOf), phasesApart(apart), hasWeightGradients(weightGradients),
+        index(segmentIndex), setting(s), weights(s.weightsOf(segmentIndex)),
+        tensorAxis(tensorAxisOf(s.mesh)), owner(ownerOf), phasesApart(apart),
+        hasWeightGradients(weightGradients),
         opRecomputed(recomputedOps(segment, s.recompute, *s.software)),
         tensorRecomputed(recomputedTensors(segment, s.recompute, *s.software)),
         runs(opRunsOf(graph, segment, s)),
@@ -28,6 +29,7 @@ public:
         likeOf(segment.tensors.size(), -1) {}
 
   SegmentProblem build() {
+    result.computeWeight = weights.compute;
     addOperators();
     addBoundary();
     addParameters();
@@ -105,7 +107,7 @@ private:
   // Adds a table of seconds of one micro-batch. A `recomputed` forward operator
   // also runs in backward, in the repeats that recompute.
   void addTimed(CostTable table, Phase phase, bool recomputed,
-                bool ofWeights = false) {
+                bool ofWeights = false, bool isWeighted = false) {
     bool backward = phase == Phase::backward;
     double share = backward ? 1.0 : recomputed ? setting.recomputeShare : 0.0;
     if (phasesApart) {
@@ -119,7 +121,7 @@ private:
       }
     }
     add(std::move(table),
-        {CostScale::perMicroBatch, recomputed, -1, ofWeights});
+        {CostScale::perMicroBatch, recomputed, -1, ofWeights, isWeighted});
   }
 
   // Adds a table of saved bytes. Repeats that recompute do not save a
@@ -136,9 +138,9 @@ private:
     result.scales.push_back(scale);
   }
 
-  // Products and attention that some tensor axis can split must be split by
-  // one, unless they are pinned, or no split is legal together with the splits
-  // of other axes.
+  // Returns the legal strategies of `op`. Unless the operator is pinned, a
+  // product or attention keeps only the strategies that split it over a tensor
+  // axis, if there are any.
   std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
     std::vector<Strategy> strategies =
         strategiesOf(op, setting.mesh, setting.rules);
@@ -234,7 +236,7 @@ private:
                         Layout::replicated(tensor.shape.size()), tensor.shape,
                         kReportedBytes, setting.mesh, *setting.machine)
                 .value *
-            setting.overlapWeight);
+            weights.reduceOnce);
       add(std::move(table), {CostScale::perStep});
     }
   }
@@ -255,7 +257,7 @@ private:
         CostTable table{{variable}, {}, {}}, behind = table;
         for (const ParameterState &state : states) {
           behind.memory.push_back(earlyScatterBytes(what, state, setting));
-          Cost cost = parameterCost(what, state, setting, pays);
+          Cost cost = parameterCost(what, state, setting, pays, weights);
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
@@ -313,8 +315,7 @@ private:
       backwardMaker = savedPort(t, domain);
       forward.push_back(backwardMaker);
     }
-    bool accumulated = isAccumulated(segment, t);
-    bool passed = tensor.kind == TensorKind::activation && !accumulated;
+    const bool passed = isPassed(t);
     if (passed && !setting.collectives.only.empty())
       addReplicated(domain);
     price(t, passed);
@@ -340,23 +341,27 @@ private:
   void price(int t, bool passed) {
     const Tensor &tensor = segment.tensors[at(t)];
     LayoutDomain &domain = result.domains[at(t)];
-    auto isLike = [&](const auto &other) {
-      const Tensor &known = segment.tensors[at(other.first)];
-      return other.second == passed && known.shape == tensor.shape &&
+    StateScales scales{weights.reduce, weights.local, weights.compute};
+    if (tensor.kind == TensorKind::parameter)
+      scales.betweenReplicas = weights.gather;
+    auto isLike = [&](const Priced &other) {
+      const Tensor &known = segment.tensors[at(other.tensor)];
+      return other.passed == passed && other.scales == scales &&
+             known.shape == tensor.shape &&
              known.elementBytes == tensor.elementBytes &&
-             tiles[at(other.first)] == tiles[at(t)] &&
-             result.domains[at(other.first)].layouts == domain.layouts;
+             tiles[at(other.tensor)] == tiles[at(t)] &&
+             result.domains[at(other.tensor)].layouts == domain.layouts;
     };
     if (auto like = std::ranges::find_if(priced, isLike);
         like != priced.end()) {
-      likeOf[at(t)] = like->first;
-      domain = result.domains[at(like->first)];
+      likeOf[at(t)] = like->tensor;
+      domain = result.domains[at(like->tensor)];
       return;
     }
     likeOf[at(t)] = t;
-    priced.emplace_back(t, passed);
+    priced.push_back({t, passed, scales});
     domain.price(tensor.shape, tensor.elementBytes, passed, setting,
-                 tiles[at(t)]);
+                 tiles[at(t)], scales);
     if (!passed && !parametersMove())
       for (int axis : tensorAxesOf(setting.mesh))
         domain.keepInPlace(axis);
@@ -408,14 +413,15 @@ private:
     const int number = likeOf[at(conversions.tensor)];
     if (domain.size() > 1) {
       const bool again = isRecomputed(conversions);
+      const bool isWeighted = !isPassed(conversions.tensor);
       if (!hasLargeTable(conversions)) {
         addTimed(tables.directTable(conversions, domain, number),
-                 conversions.phase, again);
+                 conversions.phase, again, false, isWeighted);
       } else {
         chooseSets(conversions);
         conversions.setVariable = addVariable(conversions.sets.size());
         addTimed(tables.setTable(conversions, domain, number),
-                 conversions.phase, again);
+                 conversions.phase, again, false, isWeighted);
         for (const Port &reader : conversions.readers)
           add(membershipTable(conversions, reader), {CostScale::perStep});
       }
@@ -439,6 +445,12 @@ private:
              makesWeightGradients(segment, op));
   }
 
+  // Returns whether a tensor is an activation that passes between operators.
+  bool isPassed(int t) const {
+    return segment.tensors[at(t)].kind == TensorKind::activation &&
+           !isAccumulated(segment, t);
+  }
+
   bool isRecomputed(const Conversions &conversions) const {
     return conversions.phase == Phase::forward &&
            tensorRecomputed[at(conversions.tensor)];
@@ -448,6 +460,7 @@ private:
   const SegmentGraph &segment;
   int index;
   const Setting &setting;
+  const SumWeights weights;
   int tensorAxis;
   const std::vector<bool> &owner;
   bool phasesApart, hasWeightGradients;
@@ -455,8 +468,13 @@ private:
   std::vector<OpRun> runs; ///< by operator
   std::vector<int> tiles;  ///< by tensor
   std::vector<int> likeOf; ///< by tensor: the first with equal prices
-  /// Lists the tensors with computed prices, and whether they are passed on.
-  std::vector<std::pair<int, bool>> priced;
+  /// Describes a tensor whose layout changes have prices.
+  struct Priced {
+    int tensor;
+    bool passed; ///< an activation that passes between operators
+    StateScales scales;
+  };
+  std::vector<Priced> priced;
   ConversionTables tables;
   SegmentProblem result;
   std::vector<Port> makers;

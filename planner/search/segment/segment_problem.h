@@ -55,11 +55,14 @@ struct TableScale {
   bool recomputed = false;
   int parameter = -1;     ///< for CostScale::accumulation
   bool ofWeights = false; ///< whether only gradients of weights are computed
+  /// Says whether the times include SumWeights::compute already.
+  bool isWeighted = false;
 };
 
 /// Holds a Link and the meaning of its variables.
 struct SegmentProblem {
   Link link;
+  double computeWeight = 1.0;                    ///< SumWeights::compute
   std::vector<TableScale> scales;                ///< by table
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
@@ -79,7 +82,7 @@ struct SegmentProblem {
 /// Returns the problem of a step with a single micro-batch and without
 /// recomputation. Setting::recomputeShare is ignored; scaledLink() applies it.
 /// The id of a tied parameter in Link::shared is its index in the model.
-/// \param owner  by parameter, whether this segment has the cost of a shared
+/// \param owner  by parameter, whether this segment bears the cost of a shared
 /// parameter that it uses
 SegmentProblem unitProblem(const ModelGraph &model, int segment,
                            const Setting &setting,

@@ -4,6 +4,7 @@
 #define MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -39,6 +40,25 @@ inline bool isReplicated(const Boundary &boundary) {
          });
 }
 
+/// Holds the weights of one segment's times in the minimised sum. They differ
+/// from 1 where another sum bounds the step, because compute overlaps traffic
+/// of parameters and gradients between replicas.
+struct SumWeights {
+  double compute = 1.0; ///< all that is not named below
+  /// Scales slices and masks of weights and gradients in each micro-batch.
+  double local = 1.0;
+  double gather = 1.0, reduce = 1.0;         ///< in each micro-batch
+  double gatherOnce = 1.0, reduceOnce = 1.0; ///< once a step
+  double update = 1.0;                       ///< on the device and on the host
+
+  /// Appends the weights to the key of a cache.
+  void appendTo(std::vector<std::int64_t> &key) const {
+    for (double one :
+         {compute, local, gather, reduce, gatherOnce, reduceOnce, update})
+      key.push_back(std::bit_cast<std::int64_t>(one));
+  }
+};
+
 /// Holds one configuration for the solver: a mesh, a micro-batch, and every
 /// other value on which prices depend. Members that SearchOptions or
 /// Parallelism also has are explained there.
@@ -57,10 +77,7 @@ struct Setting {
   /// Holds the share of a segment's repeats that recompute; the others save all
   /// values. Prices are those of a mean repeat.
   double recomputeShare = 1.0;
-  /// Holds the weight of all-gathers of parameters, gradient reductions and
-  /// updates in the minimised sum. The weight is below 1 if these may overlap
-  /// other work.
-  double overlapWeight = 1.0;
+  std::vector<SumWeights> sumWeights; ///< by segment; empty: all are 1
   /// Holds the share of the micro-batches whose gradients of weights count in
   /// the minimised sum. The share is below 1 in the bound of a zero-bubble
   /// schedule, which postpones some of these gradients
@@ -69,7 +86,7 @@ struct Setting {
   Offload offload = Offload::none;
   int tiles = 1;
   /// Say whether the device's update, and the host's work for the optimizer,
-  /// run in sequence with the work to which overlapWeight applies.
+  /// run in sequence with the traffic between replicas.
   bool updateAddsUp = true, hostAddsUp = true;
   double inFlight = 1.0; ///< see inFlightOf()
   int parts = 1;         ///< virtual stages per stage
@@ -82,6 +99,11 @@ struct Setting {
   const Software *software = &defaultSoftware();
   Precision precision = Precision::bf16;
   const Pins *pins = nullptr; ///< null: nothing is pinned
+
+  SumWeights weightsOf(int segment) const {
+    return sumWeights.empty() ? SumWeights{}
+                              : sumWeights[static_cast<std::size_t>(segment)];
+  }
 };
 
 /// Returns how `strategy` uses the tensor axes, the first of which is

@@ -64,7 +64,8 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
   auto microBatches = static_cast<double>(setting.microBatches);
   for (std::size_t t = 0; t < unit.scales.size(); ++t) {
     CostTable &table = link.problem.tables[t];
-    const auto [costScale, recomputed, parameter, ofWeights] = unit.scales[t];
+    const auto [costScale, recomputed, parameter, ofWeights, isWeighted] =
+        unit.scales[t];
     if (recomputed) {
       for (double &seconds : table.time)
         seconds *= 1.0 + setting.recomputeShare;
@@ -72,8 +73,10 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
         bytes *= 1.0 - setting.recomputeShare;
     }
     if (costScale == CostScale::perMicroBatch) {
+      const double weight = isWeighted ? 1.0 : unit.computeWeight;
       for (double &seconds : table.time)
-        seconds *= microBatches;
+        if (seconds < kInfinity)
+          seconds *= weight * microBatches;
       for (double &bytes : table.memory)
         bytes *= setting.inFlight;
     } else if (costScale == CostScale::carriedOut) {
@@ -90,7 +93,8 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
     } else if (costScale == CostScale::accumulation) {
       const auto &states = unit.parameterStates[at(parameter)];
       for (std::size_t s = 0; s < states.size(); ++s)
-        table.time[s] = accumulationTime(model.parameters[at(parameter)],
+        table.time[s] = unit.computeWeight *
+                        accumulationTime(model.parameters[at(parameter)],
                                          states[s], setting)
                             .value;
     }
@@ -175,12 +179,13 @@ StageCache::Key StageSolver::unitKey() const {
           config.tiles,
           between->front(),
           between->back(),
-          setting.sharedState.value_or(-9),
-          static_cast<std::int64_t>(setting.overlapWeight * 1024)};
+          setting.sharedState.value_or(-9)};
 }
 
 StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
   StageCache::Key key = unitKey();
+  for (std::size_t s = 0; s < repeats.size(); ++s)
+    setting.weightsOf(static_cast<int>(s)).appendTo(key);
   key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
   key.push_back(static_cast<std::int64_t>(setting.weightsShare * 1e9));
   key.push_back(config.microBatches());
@@ -199,6 +204,7 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
       continue;
     auto segment = static_cast<int>(s);
     StageCache::Key key = unitKey();
+    setting.weightsOf(segment).appendTo(key);
     key.push_back(segment);
     key.insert(key.end(), owner.begin(), owner.end());
     auto [entry, isNew] = cache.units.try_emplace(std::move(key));
@@ -214,8 +220,8 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
 }
 
 /// Solves a stage with bytes reserved for its workspace. If the solution needs
-/// more, the search goes on in two parts: one reserves as many bytes as the
-/// solution needs, the other forbids the values that need them.
+/// more, the search branches: one part reserves as many bytes as the solution
+/// needs, and the other forbids the combination of layouts that needs them.
 class StageSolver::WorkspaceSearch {
 public:
   WorkspaceSearch(const StageSolver &theStage,
@@ -443,24 +449,6 @@ std::vector<Seconds> StageSolver::leastTimes(const std::vector<int> &repeats) {
   for (std::size_t link = 0; link < held.size(); ++link)
     times[at(held[link].segment)] = {least.byLink[link]};
   return times;
-}
-
-// The reserve ignores pins, so that a plan that fits still fits when it is
-// pinned.
-Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
-                         const std::vector<int> &repeats) {
-  Setting free = setting;
-  free.pins = nullptr;
-  const std::vector<bool> owner(graph.parameters.size(), true);
-  std::deque<SegmentProblem> problems;
-  std::vector<HeldSegment> held;
-  for (std::size_t s = 0; s < repeats.size(); ++s)
-    if (repeats[s] > 0) {
-      auto segment = static_cast<int>(s);
-      problems.push_back(unitProblem(graph, segment, free, owner));
-      held.push_back({segment, &problems.back()});
-    }
-  return {workspaceReserve(graph, held, setting)};
 }
 
 std::vector<int> repeatsOf(const ModelGraph &graph,

@@ -40,8 +40,8 @@ struct StageSolution {
   Bytes reserve; ///< for the workspace
   /// Hold lower bounds of the sum of times; +infinity if no plan fits.
   /// `looseBound` holds for every plan. `lowerBound` holds for plans whose
-  /// layout changes are the cheapest at this Setting::overlapWeight: other
-  /// changes may pass through smaller intermediate layouts.
+  /// layout changes are the cheapest by Setting::sumWeights: other changes
+  /// may pass through smaller intermediate layouts.
   Seconds lowerBound, looseBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
   bool limited = true;  ///< false: `runs` are fastest for any memory limit
@@ -115,10 +115,6 @@ private:
   Parallelism config;
   StageCache &cache;
 };
-
-/// Returns the bytes that every plan of a stage reserves for its workspace.
-Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
-                         const std::vector<int> &repeats);
 
 /// Returns the number of repeats of each segment in all parts.
 std::vector<int> repeatsOf(const ModelGraph &graph,

@@ -3,6 +3,7 @@
 #include "planner/search/stage/workspace_limit.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "planner/integers.h"
 #include "planner/search/space/segment_runs.h"
@@ -25,7 +26,8 @@ double shardBytes(const Use &use, const Strategy &strategy,
 }
 
 // Returns the bytes of operands and results of `op` on one rank with its best
-// split, without inputs, parameters and saved values, which count elsewhere.
+// split, without inputs, parameters and saved values, which are counted
+// elsewhere.
 double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
@@ -175,6 +177,24 @@ void forbid(Problem &problem, const Forbidden &forbidden) {
     addTable({agree, values[last].first}, [&](const auto &v) {
       return !(v[0] == 1 && isForbidden(last, v[1]));
     });
+}
+
+// The reserve ignores pins, so that a plan that fits still fits when it is
+// pinned.
+Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
+                         const std::vector<int> &repeats) {
+  Setting free = setting;
+  free.pins = nullptr;
+  const std::vector<bool> owner(graph.parameters.size(), true);
+  std::deque<SegmentProblem> problems;
+  std::vector<HeldSegment> held;
+  for (std::size_t s = 0; s < repeats.size(); ++s)
+    if (repeats[s] > 0) {
+      auto segment = static_cast<int>(s);
+      problems.push_back(unitProblem(graph, segment, free, owner));
+      held.push_back({segment, &problems.back()});
+    }
+  return {workspaceReserve(graph, held, setting)};
 }
 
 } // namespace mtplan::planner

@@ -50,6 +50,11 @@ Forbidden forbiddenBy(const SegmentGraph &segment,
 /// \pre the link has costs for every table, and `forbidden.values` is not empty
 void forbid(Problem &problem, const Forbidden &forbidden);
 
+/// Returns the bytes that every plan of a stage reserves for its workspace.
+/// \param repeats  the number of repeats of each segment on the stage
+Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
+                         const std::vector<int> &repeats);
+
 /// Returns the number of table entries that an elimination of the link joins,
 /// before illegal values are removed.
 double eliminationWork(const Link &link);

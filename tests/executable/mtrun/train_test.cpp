@@ -129,10 +129,13 @@ TEST(Train, EveryLayoutTrainsTheSame) {
 }
 
 // Gradient reductions give the same sums during the backward pass and after it.
+// With all splits, the optimum with overlap may have other strategies, whose
+// sums round differently.
 TEST(Train, OverlappedReductionsKeepBits) {
   for (std::vector<std::string> flags : std::vector<std::vector<std::string>>{
            {"--gpus", "2", "--dp", "2", "--micro-batch", "1"},
-           {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
+           {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2",
+            "--splits", "column,row,head,vocab"},
            {"--gpus", "4", "--dp", "2", "--pp", "2", "--micro-batch", "1"},
            {"--gpus", "4", "--dp", "2", "--cp", "2", "--micro-batch", "2"},
            {"--gpus", "4", "--dp", "4", "--zero", "1", "--micro-batch", "1"},

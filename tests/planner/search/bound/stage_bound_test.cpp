@@ -160,7 +160,8 @@ TEST(StageBound, OfTheLastBackwardNeverExceedsTheStep) {
   }
 }
 
-// Returns the sums of the problem's times, and shorter times of its phases.
+// Returns lower bounds of the sums of the problem's times, and shorter times of
+// its phases.
 LeastStep leastOf(const StepProblem &problem, std::mt19937_64 &random) {
   LeastStep least{shorter(problem, random), {}, {}};
   for (int c = 0; c < problem.shape.chunks; ++c)

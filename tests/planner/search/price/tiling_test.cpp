@@ -1,7 +1,8 @@
 //===- tiling_test.cpp - Weights in tiles, counted by hand ----------------===//
 //
 // Two replicas compute one product and share the weight by ZeRO-3. At 1 GB/s
-// and 1 Gflop/s, a byte of traffic and a flop take 1 ns each.
+// and 1 Gflop/s, a byte of traffic and a flop take 1 ns each. G8 is the number
+// of a check in docs/closed-forms.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,8 +105,9 @@ protected:
 };
 
 // G8: x (64 B) and dy (32 B) are held throughout. Forward adds y (32 B) and a
-// quarter of the gathered weight (256 B); backward adds a quarter of the
-// weight's gradient (256 B) and of its reduced shard (128 B).
+// tile of the gathered weight, 64 of its 256 B. Backward adds a tile of the
+// weight's gradient, 64 of its 256 B, and of the gradient's reduced shard, 32
+// of its 128 B.
 TEST_F(Tiling, HoldsATileOfTheWeightAndOfItsGradient) {
   hidesNothing();
   MemoryUse untiled = memoryOf(model, {plan}, setting);
