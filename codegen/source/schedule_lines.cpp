@@ -15,8 +15,9 @@ struct Call {
   int number;
 };
 
-/// Returns how many times in a row the `length` calls from `at` on occur. The
-/// numbers of the calls grow by one from each time to the next.
+/// Counts the consecutive repetitions of the `length` calls from `at` on,
+/// including these calls. Each repetition calls the same functions as the one
+/// before, with numbers that are larger by one.
 int timesOf(const std::vector<Call> &calls, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -35,10 +36,12 @@ int timesOf(const std::vector<Call> &calls, std::size_t at,
 struct Numbers {
   std::string loop, total; ///< names of the variable and of the upper bound
   int count;               ///< the upper bound
-  int inFlight; ///< runs before the first backward; 0 if it has no name
+  /// Counts the runs before the first backward; 0 means that the program has no
+  /// name for this number.
+  int inFlight;
 
-  /// Returns a bound of a loop. A number closer to `count` than to 0 is written
-  /// as the upper bound minus a number.
+  /// Returns an expression for `number`, which is a bound of a loop. A number
+  /// closer to `count` than to 0 is written as `total` minus a number.
   /// \param isWarmUp  whether `number` ends the schedule's first loop
   std::string of(int number, bool isWarmUp) const {
     const int left = count - number;

@@ -29,9 +29,11 @@ public:
   const ShapeOverrides &overrides;
   Transformer model;
 
-  /// Reads hidden size, heads, key/value heads (as many as heads if `kvKey` is
-  /// empty), the width of a head, and layers. `widthKey` is the optional key of
-  /// the head width, by default head_dim if there is a `kvKey`.
+  /// Reads the hidden size, the numbers of heads, key/value heads and layers,
+  /// and the width of a head. There are as many key/value heads as heads if
+  /// `kvKey` is empty or the file lacks it. An empty `widthKey` means head_dim
+  /// if `kvKey` is not empty. Without a width, the heads divide the hidden
+  /// size.
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");

@@ -78,7 +78,7 @@ private:
                    std::int64_t start);
   void placeSaved(ir::SegmentOp segment);
   Within livesWithin(mlir::Block &block);
-  static Offsets withRows(Within &within, std::int64_t room);
+  static Offsets withRows(Within &within, std::int64_t limit);
   void place(const Within &within, const Offsets &offsets);
   void placeWithin();
   void write();

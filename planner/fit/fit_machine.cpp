@@ -31,7 +31,8 @@ double bestShare(const Measurements &measured, Precision precision) {
   return std::min(best, 1.0);
 }
 
-// Returns the highest measured share of the memory's peak, limited to [0.1, 1].
+// Returns the highest measured share of the device's memory bandwidth, limited
+// to [0.1, 1].
 double bestStream(const Measurements &measured) {
   double best = 0.1;
   for (const Measurement &row : measured.rows)

@@ -2,9 +2,10 @@
 //
 // A point is the time, the memory and the excess of a partial solution. The
 // excess is the Lagrangian cost (time + lambda * memory) of the point minus the
-// least Lagrangian cost of any point of the same table entry. Excesses add up.
-// A point is pruned if its excess plus the least excess of the rest of the
-// solution exceeds the gap to the incumbent.
+// least Lagrangian cost of any point of the same table entry. The excess of a
+// combined point is the sum of its parts' excesses plus the cost of the chosen
+// value above the cheapest. A point is pruned if its excess plus the least
+// excess of the rest of the solution exceeds the gap to the incumbent.
 //
 // A Pareto elimination is a bucket elimination whose entries are Pareto fronts.
 // A plain elimination at the same lambda runs first and bounds the rest of the

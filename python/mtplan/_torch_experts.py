@@ -110,7 +110,8 @@ def _ends_in_choices(importer: Importer, given: Chosen) -> bool:
 @operator(PREFIX + "sum")
 def total(importer: Importer, given: Any, dims: Sequence[int] | None = None,
           keepdim: bool = False, **_: Any) -> Any:
-    """Imports the sum of a token's weights, or of what its experts compute.
+    """Imports the sum of a token's routing weights, or of the weighted outputs
+    of its experts.
 
     >>> total(None, Chosen(1, "numbers", views.whole([8, 2])))
     Traceback (most recent call last):

@@ -137,7 +137,8 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
         if float(error.abs().max()) <= bound:
             errors[theta] = float(error.square().mean())
     for theta, error in errors.items():
-        # Candidates with more digits would only fit rounding errors better.
+        # Candidates are in order of digits. The first whose error is near the
+        # least is returned, because more digits only fit rounding errors.
         if error <= 1.1 * min(errors.values()) + (2e-7 * positions) ** 2:
             return theta
     length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())

@@ -115,7 +115,7 @@ class Curve(_OfBase):
 
     def then(self, function: Callable[[Any], Any],
              factor: float | None = None) -> Curve:
-        """Returns the curve after another function.
+        """Returns the curve that applies ``function`` to this curve's result.
 
         >>> Curve(None, lambda x: x + 1).then(lambda x: 2 * x).function(3)
         8

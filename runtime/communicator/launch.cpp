@@ -200,7 +200,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
   return false;
 }
 
-/// Returns a text that identifies this run; "" if only the run's port
+/// Returns a text that identifies this run, or "" if only the run's port
 /// identifies it.
 std::string jobOf(const Claim &claim, const Reader &read) {
   switch (claim.by) {

@@ -25,7 +25,7 @@ struct LaunchError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Maps a variable's name to its value; none if it is unset or empty.
+/// Maps a variable's name to its value, or to none if it is unset or empty.
 using Environment =
     std::function<std::optional<std::string>(const std::string &name)>;
 Environment ownEnvironment();
@@ -62,12 +62,14 @@ std::optional<int> tasksOfNode(const std::string &list, int node);
 /// Returns "" if the list is malformed.
 std::string firstNode(const std::string &list);
 
-/// Returns the index of this rank's device among its visible devices. The ranks
-/// of a host use its devices in order; a rank that sees one device uses it.
+/// Returns the index of this rank's device among its visible devices. A single
+/// visible device is this rank's own if `launch.choosesDevices` is set or the
+/// number of ranks on the host is unknown. Otherwise, the ranks of a host use
+/// its devices in order.
 /// \param shared  whether several ranks may use one device
-/// \throws LaunchError if this rank sees no device, or needs its rank within
-/// the host but does not know it. Without `shared`, also throws if this rank
-/// sees fewer devices than the host has ranks
+/// \throws LaunchError if this rank sees no device. If the ranks use devices in
+/// order, also throws if this rank does not know its rank within the host or,
+/// without `shared`, sees fewer devices than the host is known to have ranks
 int deviceOf(const Launch &launch, int visibleDevices, bool shared = false);
 
 MpiBuild builtMpi();

@@ -69,7 +69,7 @@ public:
 
   /// Returns the number of samples of an epoch, after which the corpus repeats.
   virtual std::int64_t samplesPerEpoch() const = 0;
-  /// Returns the number of samples; none if the order is endless.
+  /// Returns the number of samples, or none if the order is endless.
   virtual std::optional<std::int64_t> samples() const = 0;
   /// Reads the s + 1 tokens of a sample into `tokens`. Thread-safe.
   /// \param index  >= 0

@@ -174,9 +174,9 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Lays out imported weights in new files. Keeps the original config.json,
-// unless a family is requested, because that file may be invalid for this
-// family.
+// Lays out imported weights in new files. Keeps the original config.json. If a
+// family is requested, the original is left out, because it may be invalid for
+// that family.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);

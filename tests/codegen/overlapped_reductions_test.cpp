@@ -63,8 +63,8 @@ TEST(OverlappedReductions, FollowTheLastGradient) {
   EXPECT_TRUE(again.stages[0].programs[1].instructions[2].overlapped);
 }
 
-// The test appends an accumulation to the gradient after its overlapped
-// reduction.
+// The test adds a term to the gradient after the gradient's overlapped
+// reduction, which would miss this term.
 TEST(OverlappedReductions, AreRejectedWhereTheGradientIsAddedUpAgain) {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];

@@ -17,14 +17,16 @@
 
 namespace mtplan::tools {
 
-/// Writes an outcome that has a best plan. The other plans and the rejections
-/// are included, so that loading the file gives the same report.
+/// Returns the text of the file for an outcome, which must have a best plan.
+/// The file includes the other plans and the rejections, so that loading it
+/// gives the same report.
 std::string savedPlanOf(const PlanOutcome &outcome);
 
-/// Reads a file of savedPlanOf(). Errors start with the file's name and a JSON
-/// pointer.
-/// \param flags  has --load. MODEL and the replaceable flags, if given, replace
-///   the saved ones. With a replaceable flag, only the best plan is priced.
+/// Reads the file that --load names and savedPlanOf() made. Errors start with
+/// the file's name and a JSON pointer.
+/// \param flags  must have --load. MODEL and the replaceable flags, if given,
+///   replace the saved ones. With a replaceable flag, only the best plan is
+///   priced.
 PlanOutcome loadPlan(const Flags &flags);
 
 } // namespace mtplan::tools

@@ -130,11 +130,12 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 //===----------------------------------------------------------------------===//
 // DTensor
 //
-// DTensor lists a placement per mesh axis. If several axes split a dimension,
-// an axis that is major to all later mesh axes of the dimension is a Shard. If
-// later mesh axes are major to an axis, the axis is a _StridedShard. Its split
-// factor is the product of the sizes of these later axes, after which the
-// reader inserts the axis.
+// DTensor lists one placement per axis, in the order of the mesh. An axis that
+// splits a dimension is a _StridedShard if axes later in the mesh are major to
+// it in this dimension, and otherwise a Shard. The split factor of a
+// _StridedShard is the product of the sizes of these later axes. The reader
+// inserts the axes from the last to the first, each after the axes that its
+// split factor counts.
 //===----------------------------------------------------------------------===//
 
 namespace {

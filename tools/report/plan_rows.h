@@ -16,7 +16,8 @@
 
 namespace mtplan::tools {
 
-/// Determines which neighbouring operators share a row.
+/// Determines which neighbouring operators share a row. A row has at most six
+/// operators.
 enum class RowDetail {
   /// Operators with the same strategy and at most two shapes share a row,
   /// unless a forward collective is between operators of different modules.

@@ -22,7 +22,8 @@ std::string twoAxesText(const std::string &trainer,
 
 /// Returns a reason if the best plan splits operators over tensor ranks in
 /// another way than Megatron-LM, which `trainer` follows; else nothing.
-/// \param sequence  whether the trainer splits the sequence of norms and sums
+/// \param sequence  whether the trainer has sequence parallelism, which splits
+/// norms, residual additions and dropout by the sequence
 std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,
                                               const std::string &trainer,
                                               bool sequence);

@@ -32,8 +32,9 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
           {"--weight-decay", fmt::format("{}", train.weightDecay)}};
 }
 
-// Checkpoints of earlier versions identify their data by a bare checksum of the
-// first samples, newer checkpoints by a text with digests of files.
+// Returns whether `data` is a bare checksum of the first samples. Checkpoints
+// of earlier versions identify their data by such a checksum, and newer
+// checkpoints identify it by a text with digests of files.
 bool isBareDigest(const std::string &data) {
   return data.size() == 32 &&
          data.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -13,7 +13,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Updates the parameters of a table by AdamW, in `layers` layers from
+/// Updates the parameters listed in `table` by AdamW, in `layers` layers from
 /// now.layer on, by one launch.
 /// \tparam R  type in which AdamW computes
 /// \param name  identifies the list in device memory

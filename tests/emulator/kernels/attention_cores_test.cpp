@@ -132,7 +132,8 @@ TEST_P(AttentionOnCores, IsCloseToDoublePrecision) {
     }
 }
 
-// A missing barrier or an early read of a copy would change the results.
+// A missing barrier, or a read before an asynchronous copy to shared memory is
+// complete, would change the results.
 TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
   const ElementType type = GetParam();
   const std::unique_ptr<Backend> cuda = makeCudaBackend();

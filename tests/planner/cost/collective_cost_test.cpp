@@ -208,7 +208,8 @@ TEST(PointToPointTime, UsesTheLinkBetweenTheRanks) {
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3);
   EXPECT_DOUBLE_EQ(seconds(8), 400e-3);
   EXPECT_DOUBLE_EQ(seconds(16), 400e-3);
-  // A message between sockets takes 3 us and 7 us more.
+  // A message between sockets takes 10 us more: a base of 3 us and a latency of
+  // 7 us.
   machine.levels[2].base = Seconds{3e-6};
   machine.levels[2].latency = Seconds{7e-6};
   EXPECT_DOUBLE_EQ(seconds(4), 80e-3 + 10e-6);

@@ -46,8 +46,8 @@ TEST(WeightPart, HalvesWidenExactly) {
   EXPECT_EQ(wide, (std::vector<double>{1 + 0x1p-10, 0x1p-24, -INFINITY}));
 }
 
-// The tensor is larger than the blocks of the transposition, and its sides are
-// no multiples of theirs.
+// The tensor is transposed in several blocks, and its sides are not multiples
+// of a block's sides.
 TEST(WeightPart, TransposesThereAndBack) {
   constexpr std::int64_t kIn = 40, kOut = 70, kBefore = 5;
   const WeightPart part{{kBefore + kOut, kIn}, {kIn, kOut}, true, 0, kBefore};

@@ -196,7 +196,7 @@ TEST(ExchangeSharding, EveryLayoutSurvivesEveryNotation) {
     auto again = readShardyMesh(writeShardyMesh(mesh, "m"), errors);
     ASSERT_TRUE(again);
     EXPECT_EQ(writeShardyMesh(again->mesh, "m"), writeShardyMesh(mesh, "m"));
-    // A round trip by DTensor gives the same spec.
+    // A layout that is written as a DTensor and read back has the same spec.
     auto back = readDTensor(writeDTensor(layout, mesh), rank, mesh, errors);
     ASSERT_TRUE(back) << writeDTensor(layout, mesh);
     EXPECT_EQ(writePartitionSpec(*back, mesh, errors), spec);

@@ -243,7 +243,8 @@ TEST(ExchangeTorchtitan, RefusesByPointer) {
         << c.text;
 }
 
-// Tables are freed recursively, so the parser limits their depth first.
+// toml++ frees tables recursively, so parseToml() rejects deep keys before it
+// calls toml++.
 TEST(ExchangeTorchtitan, RefusesKeysOfManyParts) {
   const auto errorsOf = [](std::size_t parts) {
     std::string text = "# ....\n[a";

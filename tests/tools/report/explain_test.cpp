@@ -60,8 +60,9 @@ TEST(Shortage, NamesTheLargestClasses) {
                                "10.0, activations 8.00");
 }
 
-// There is a line for the plan, each alternative and each mesh. The reason
-// against a mesh is true of a search that has only the named candidate.
+// "why" has a line for the plan, for each alternative and for each rejected
+// mesh. If the line of a mesh names a candidate that does not fit, a search of
+// only this candidate gives the same reason.
 TEST(Explain, NamesTrueReasons) {
   const std::vector<std::string> asked = {"--gpus", "8",     "--hardware",
                                           "dgx-2h", "--top", "3"};
