@@ -201,7 +201,7 @@ class Machine:
         """
         return self.start(*command, **more).end(status)
 
-    def training(self, case, steps, *more, backend=None, env=None):
+    def training(self, case, steps, *more, warmup=0, backend=None, env=None):
         """Starts to train a plan. Returns a function that waits for the end."""
         backend = backend or self.backend
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
@@ -210,7 +210,7 @@ class Machine:
         command = self.start(
             self.mtrun(), self.prepared / case, "--steps", steps,
             "--data", self.prepared / "data.txt", "--backend", backend,
-            "--warmup", 0, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
+            "--warmup", warmup, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
             *more, env=env)
 
         def trained():

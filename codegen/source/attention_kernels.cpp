@@ -111,15 +111,14 @@ void writeAttentionGrad(const KernelWriter &to) {
   to.needs("attention_grad.cuh");
   to.text.open("{");
   writeHeads(to, 6);
-  to.callAs(ofWidths(to, "attentionGradOf"),
-            {"{" + to.in(0), to.in(1), to.in(2), to.in(5) + "}", to.in(3),
-             to.in(4), to.out(0), to.out(1), to.out(2), to.out(3),
-             biased ? to.elements(to.output(3)) : "0", "all", to.masks(),
-             to.scratch(to.of("attentionGradScratch") + "(all, " +
-                        boolText(biased) + ", " +
-                        boolText(to.spec.number("rate", 0.0) > 0.0 &&
-                                 bytesOf(to.spec.inputs[0].type) == 2) +
-                        ")")});
+  to.callAs(
+      ofWidths(to, "attentionGradOf"),
+      {"{" + to.in(0), to.in(1), to.in(2), to.in(5) + "}", to.in(3), to.in(4),
+       to.out(0), to.out(1), to.out(2), to.out(3),
+       biased ? to.elements(to.output(3)) : "0", "all", to.masks(),
+       to.scratch(to.of("attentionGradScratch") + "(all, " + boolText(biased) +
+                  ", " + boolText(bytesOf(to.spec.inputs[0].type) == 2) + ", " +
+                  boolText(to.spec.number("rate", 0.0) > 0.0) + ")")});
   to.text.close();
 }
 

@@ -23,6 +23,10 @@ namespace {
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
+/// Relates the time of the work between samples to the time of a sample.
+/// Products and attention take about two thirds of a step of a dense model on a
+/// GPU.
+constexpr double kBetween = 0.5;
 constexpr int kMostSamples = 1000;
 
 double quantile(const std::vector<double> &sorted, double share) {
@@ -72,7 +76,8 @@ double Stopwatch::sampleOf(const std::function<void()> &work,
 
 Timing Stopwatch::time(double seconds,
                        const std::function<void(std::int64_t number)> &run,
-                       bool recorded) {
+                       bool recorded,
+                       const std::function<void(double seconds)> &between) {
   next = 0;
   const auto once = [&] { run(next++); };
   sampleOf(once, 1); // warms up: the first access maps memory
@@ -82,10 +87,12 @@ Timing Stopwatch::time(double seconds,
                  1.0, double(kMostRuns)));
   // Ranks agree on the duration of the second run, and therefore take the same
   // number of samples.
-  const int wanted = std::clamp(
-      static_cast<int>(std::min(seconds / (one * static_cast<double>(runs)),
-                                static_cast<double>(kMostSamples))),
-      kFewestSamples, kMostSamples);
+  const double ofSample =
+      one * static_cast<double>(runs) * (between ? 1.0 + kBetween : 1.0);
+  const int wanted =
+      std::clamp(static_cast<int>(std::min(seconds / ofSample,
+                                           static_cast<double>(kMostSamples))),
+                 kFewestSamples, kMostSamples);
   std::function<void()> work = [&] {
     for (std::int64_t i = 0; i < runs; ++i)
       once();
@@ -97,8 +104,11 @@ Timing Stopwatch::time(double seconds,
   }
   std::vector<double> samples;
   samples.reserve(static_cast<std::size_t>(wanted));
-  for (int i = 0; i < wanted; ++i)
+  for (int i = 0; i < wanted; ++i) {
     samples.push_back(sampleOf(work, runs));
+    if (between)
+      between(samples.back() * static_cast<double>(runs));
+  }
   return timingOf(std::move(samples));
 }
 
@@ -123,6 +133,46 @@ void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   } catch (const std::runtime_error &) {
     // A backend need not support every kernel for every type.
   }
+}
+
+/// Queues memory-bound kernels.
+class MemoryWork {
+public:
+  MemoryWork(Backend &backend, Stopwatch &watch, std::int64_t bytes)
+      : spec(specOf(bytes)), kernel(backend.prepare(spec)),
+        operands(backend.memory(), spec, bytes),
+        seconds(watch
+                    .time(
+                        Stopwatch::kEnough,
+                        [this](std::int64_t number) {
+                          operands.run(*kernel, number);
+                        },
+                        true)
+                    .seconds) {}
+
+  /// Queues work of about `wanted` seconds.
+  void run(double wanted) {
+    for (std::int64_t i = 0; static_cast<double>(i) * seconds < wanted; ++i)
+      operands.run(*kernel, i);
+  }
+
+private:
+  static KernelSpec specOf(std::int64_t bytes) {
+    const TensorView view{
+        ElementType::f32, {bytes / bytesOf(ElementType::f32)}, {}};
+    return {"copy", "work between samples", {}, {view}, {view}};
+  }
+
+  const KernelSpec spec;
+  const std::unique_ptr<Kernel> kernel;
+  Operands operands;
+  const double seconds; ///< of one kernel
+};
+
+/// Returns whether arithmetic takes most of the time of a run.
+bool isArithmetic(const MeasuredRun &run) {
+  return run.as == MeasuredAs::product || run.as == MeasuredAs::attention ||
+         (run.as == MeasuredAs::followed && run.after.empty());
 }
 
 std::string partOf(const MeasuredRun &run) {
@@ -191,6 +241,10 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
       Stopwatch::kEnough, options.seconds / static_cast<double>(runs.size()));
   std::size_t at = 0;
   std::string part;
+  std::unique_ptr<MemoryWork> others;
+  if (backend.queue().records())
+    others =
+        std::make_unique<MemoryWork>(backend, watch, options.shapes.spread);
   const auto time = [&](const std::function<void(std::int64_t)> &once,
                         bool recorded) {
     if (partOf(runs[at]) != part) {
@@ -204,7 +258,11 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     }
     const double share =
         watch.agreed(end - clock()) / static_cast<double>(runs.size() - at);
-    runs[at++].timing = watch.time(std::max(share, least), once, recorded);
+    std::function<void(double)> between;
+    if (others && isArithmetic(runs[at]))
+      between = [&](double seconds) { others->run(kBetween * seconds); };
+    runs[at++].timing =
+        watch.time(std::max(share, least), once, recorded, between);
   };
   for (Prepared &one : kernels) {
     Operands operands(memory, one.made.spec, options.shapes.spread);

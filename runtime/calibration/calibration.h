@@ -4,7 +4,9 @@
 // code that will run. It times kernels of a Backend while all ranks run them,
 // and collectives and messages of a World. Shapes are fixed, not searched. Runs
 // alternate among several copies of the operands, so that caches hold no more
-// of them than in a step.
+// of them than in a step. On a device, memory-bound kernels run between samples
+// of products and attention, because a device that only multiplies reaches its
+// power limit, and lowers its clock more than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,9 +58,12 @@ public:
   /// \param recorded whether the runs of a sample may be recorded and replayed,
   /// as in a step. If the queue records, the time does not include the host's
   /// launches.
+  /// \param between  if set, queues work between samples that is not timed, and
+  /// receives the time of the sample before
   Timing time(double seconds,
               const std::function<void(std::int64_t number)> &run,
-              bool recorded = false);
+              bool recorded = false,
+              const std::function<void(double seconds)> &between = {});
 
   /// Returns the mean of `mine` over all ranks.
   double agreed(double mine);

@@ -127,9 +127,9 @@ public:
   AttentionGrad(const KernelSpec &theSpec, SharedContext theContext)
       : AttentionKernel(theSpec, std::move(theContext), 6),
         biased(spec.outputs.size() > 3) {
-    context->reserve(attentionGradScratch<R>(
-        all, biased,
-        spec.number("rate", 0.0) > 0.0 && bytesOf(spec.inputs[0].type) == 2));
+    context->reserve(attentionGradScratch<R>(all, biased,
+                                             bytesOf(spec.inputs[0].type) == 2,
+                                             spec.number("rate", 0.0) > 0.0));
   }
 
   void run(const Invocation &call) override {

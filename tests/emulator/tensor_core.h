@@ -2,9 +2,9 @@
 //
 // Replaces the instructions of runtime/cuda/device/tensor_core.cuh. Lanes hold
 // matrix fragments as in the PTX ISA ("Matrix Fragments for mma.m16n8k16 with
-// floating point type", "ldmatrix"). An asynchronous copy fills its destination
-// with NaN when it begins and with data when it is waited for, so that reads in
-// between yield NaN.
+// floating point type", "ldmatrix", "movmatrix"). An asynchronous copy fills
+// its destination with NaN when it begins and with data when it is waited for,
+// so that reads in between yield NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,6 +74,19 @@ void loadMatrices(std::uint32_t (&matrices)[4], const void *row) {
     std::memcpy(&matrices[m], pair, sizeof(pair));
   }
   emulator::synchroniseWarp();
+}
+
+inline std::uint32_t transposedPair(std::uint32_t pair) {
+  emulator::publish(pair);
+  const unsigned g = emulator::laneHere() / 4, t = emulator::laneHere() % 4;
+  std::uint32_t made = 0;
+  for (unsigned e = 0; e < 2; ++e) {
+    const auto row = static_cast<std::uint32_t>(
+        emulator::published((t * 2 + e) * 4 + g / 2));
+    made |= (row >> g % 2 * 16 & 0xFFFF) << e * 16;
+  }
+  emulator::synchroniseWarp();
+  return made;
 }
 
 template <int Bytes> void beginCopy(void *to, const void *from, bool there) {

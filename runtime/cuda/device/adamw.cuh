@@ -78,17 +78,19 @@ struct Updated {
 template <typename R>
 __device__ void updatePack(const Updated &one, std::int64_t first, int count,
                            const AdamwNumbers<R> &numbers) {
-  R slope[kPack], weight[kPack], m[kPack], v[kPack];
-  load(standing(one.master), first, count, weight);
   const bool hasMaster = one.parameter.data != one.master.data;
   if (!numbers.updates) {
+    R master[kPack];
+    load(standing(one.master), first, count, master);
     if (hasMaster)
-      store(one.parameter, first, count, weight);
+      store(one.parameter, first, count, master);
     return;
   }
-  load(one.gradient, first, count, slope);
-  load(standing(one.mean), first, count, m);
-  load(standing(one.square), first, count, v);
+  R packs[4][kPack];
+  loadTogether<R, 4>({standing(one.master), one.gradient, standing(one.mean),
+                      standing(one.square)},
+                     first, count, packs);
+  auto &weight = packs[0], &slope = packs[1], &m = packs[2], &v = packs[3];
 #pragma unroll
   for (int i = 0; i < kPack; ++i) {
     const R g = slope[i] * numbers.factor;
@@ -105,23 +107,30 @@ __device__ void updatePack(const Updated &one, std::int64_t first, int count,
     store(one.parameter, first, count, weight);
 }
 
-/// Updates one parameter. A thread processes a pack.
+/// Counts the blocks per multiprocessor for which the registers must suffice.
+constexpr int updateBlocks(bool isDouble) { return isDouble ? 1 : 3; }
+
+/// Updates one parameter. A block processes a piece.
 template <typename R>
-__global__ void updateOne(Updated one, const StepNumbers *step) {
+__global__ void __launch_bounds__(kListThreads,
+                                  updateBlocks(sizeof(R) == sizeof(double)))
+    updateOne(Updated one, const StepNumbers *step) {
   // The bias corrections use pow(), which is slow, so one thread of a block
   // computes them.
   __shared__ AdamwNumbers<R> numbers;
   if (threadIdx.x == 0)
     numbers.take(step->update, one.decays);
   __syncthreads();
-  const std::int64_t first = threadOfGrid() * kPack;
-  if (first < one.elements)
-    updatePack(one, first, packAt(first, one.elements), numbers);
+  packsOfPiece(blockIdx.x, one.elements, [&](std::int64_t first, int count) {
+    updatePack(one, first, count, numbers);
+  });
 }
 
 /// Updates many parameters. A block processes a piece of one parameter.
 template <typename R>
-__global__ void updateMany(TensorList<Updated> all, const StepNumbers *step) {
+__global__ void __launch_bounds__(kListThreads,
+                                  updateBlocks(sizeof(R) == sizeof(double)))
+    updateMany(TensorList<Updated> all, const StepNumbers *step) {
   __shared__ AdamwNumbers<R> numbers;
   const Share share = all.shares[blockIdx.x];
   const Updated one = all.items[share.tensor];
@@ -139,7 +148,8 @@ void adamw(cudaStream_t stream, const Operand &gradient,
            const Result &parameter, const Result &master, const Result &mean,
            const Result &square, std::int64_t elements, const StepNumbers *step,
            bool decays) {
-  launch(stream, gridOf(blocksFor(elements, kPack)), updateOne<R>,
+  launch(stream, {blocksFor(elements, kListPiece), 1, kListThreads},
+         updateOne<R>,
          Updated{gradient, parameter, master, mean, square, elements, decays},
          step);
 }

@@ -21,12 +21,13 @@ struct Addend {
   ElementType between = ElementType::f32; ///< the result is rounded to this
                                           ///< type before the addition
 
+  /// \param held  a pack of `data`
   template <typename R>
-  __device__ void addTo(R (&made)[kPack], std::int64_t first, int count) const {
+  __device__ void addTo(R (&made)[kPack], const HeldPack<R> &held) const {
     if (!data.data)
       return;
     R other[kPack];
-    load(data, first, count, other);
+    held.widen(data.type, other);
     roundTo(between, made);
 #pragma unroll
     for (int i = 0; i < kPack; ++i)

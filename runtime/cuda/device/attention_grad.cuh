@@ -1,9 +1,10 @@
 //===- attention_grad.cuh - Gradients of attention --------------*- C++ -*-===//
 //
-// Probabilities are recomputed from the log-sum-exp of each row. To sum in a
-// fixed order without atomics, one kernel computes the gradients of queries per
-// tile of queries, and another kernel computes the gradients of keys and values
-// per tile of keys. The gradient of the bias table is summed along each
+// Probabilities are recomputed from the log-sum-exp of each row. On tensor
+// cores, attention_grad_cores.cuh computes the gradients. Otherwise, to sum in
+// a fixed order without atomics, one kernel computes the gradients of queries
+// per tile of queries, and another kernel computes the gradients of keys and
+// values per tile of keys. The gradient of the bias table is summed along each
 // diagonal of the scores, on which the distance of query and key is constant.
 // The diagonals are then summed by row of the table.
 //
@@ -179,15 +180,18 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
          sizeof(R);
 }
 /// Returns the scratch memory of attentionGradOf in bytes. The RowNumbers are
-/// followed by the diagonals (with a bias table) or by KeptScores (with dropout
-/// on tensor cores, whose kernels support no bias).
-/// \param drops  whether there is dropout and tensors have a 16-bit type
+/// followed by the diagonals (with a bias table) or by CoreScratch (on tensor
+/// cores, whose kernels support no bias and no soft cap).
+/// \param isHalf  whether tensors have a 16-bit type
 template <typename R>
-std::size_t attentionGradScratch(const Heads &all, bool biased, bool drops) {
-  return numberBytes<R>(all) + std::max(biased ? diagonalBytes<R>(all) : 0,
-                                        drops && all.width <= kMostOnCores
-                                            ? KeptScores::bytes(all)
-                                            : 0);
+std::size_t attentionGradScratch(const Heads &all, bool biased, bool isHalf,
+                                 bool drops) {
+  std::size_t more = biased ? diagonalBytes<R>(all) : 0;
+  if (!biased && isHalf && all.width <= kMostOnCores && all.softcap == 0.0) {
+    const CoreScratch parts(all, drops);
+    more = parts.slopes + parts.kept;
+  }
+  return numberBytes<R>(all) + more;
 }
 
 /// Queues the gradients of attention, on tensor cores if suitCores() is true.
@@ -226,8 +230,7 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
              static_cast<const T *>(from.value.data),
              static_cast<const T *>(from.above.data)},
             kept, static_cast<T *>(toQuery.data), static_cast<T *>(toKey.data),
-            static_cast<T *>(toValue.data), all, masks,
-            KeptScores(all, afterNumbers));
+            static_cast<T *>(toValue.data), all, masks, afterNumbers);
       });
   launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
          queryGrad<R, Widths>, from, kept, all, masks, toQuery, diagonals);

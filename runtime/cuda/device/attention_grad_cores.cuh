@@ -1,9 +1,12 @@
 //===- attention_grad_cores.cuh - Gradients on tensor cores -----*- C++ -*-===//
 //
-// Two kernels compute FlashAttention-2's backward pass (Dao 2023) on tensor
-// cores, so that every sum has a fixed order without atomics: one iterates over
-// keys for a tile of queries, the other over queries for a tile of keys. A
-// block's own tile stays in shared memory. The other operands are read 32 rows
+// FlashAttention-2's backward pass (Dao 2023) on tensor cores, with a fixed
+// order of every sum and without atomics. One kernel iterates over queries for
+// a tile of keys, and stores the gradients of the scores, from which another
+// kernel computes the gradients of queries (attention_slopes.cuh). If the
+// scores of a sample are too many to store, a kernel iterates over keys for a
+// tile of queries, and computes the gradients of the scores again. A block's
+// own tile stays in shared memory. The other operands are read 32 rows
 // at a time, and the next 32 rows are copied during the computation.
 // Probabilities and score gradients are rounded to 16 bits only where they are
 // factors of a product.
@@ -19,8 +22,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
 
-#include "runtime/cuda/device/attention_tiles.cuh"
-#include "runtime/cuda/device/core_masks.cuh"
+#include "runtime/cuda/device/attention_slopes.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -115,12 +117,11 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 
 /// Computes the gradients of queries. A block processes a tile of queries of
 /// one head and sample; tiles are scheduled like in attendOnCores.
-/// \param stored  receives one bit per score, set if dropout keeps it
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
     queryGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
-                     Heads all, Masks masks, KeptScores stored, T *to) {
+                     Heads all, Masks masks, T *to) {
   using Shape = QueryGradShape<Width, Strips>;
   constexpr int kStrips = Shape::kStrips, kKeys = Shape::kOthers,
                 kTileSize = kKeys * kPitch<Width>;
@@ -183,10 +184,6 @@ __global__ void __launch_bounds__(kCoreThreads,
         const RowNumbers<float> its = rowNumbers[row + of + lane / 4];
         KeptPairOf<Drops> kept[kKeys / 8];
         mask.ofColumns(of, k, kept);
-        if constexpr (Drops)
-          storeKept(stored.at(block.sample * all.heads + head, k) + first +
-                        row + of + lane / 4,
-                    kept);
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) {
           float pair[2], share;
@@ -208,13 +205,13 @@ __global__ void __launch_bounds__(kCoreThreads,
 /// Computes the gradients of keys and values. A block processes a tile of keys
 /// of one key head and sample, and iterates over the query heads of this key
 /// head.
-/// \param stored  one bit per score, set if dropout keeps it, from
-/// queryGradOnCores
+/// \param stored  one bit per score, set if dropout keeps it, from drawKept
+/// \param toSlopes  receives the gradients of the scores; may have no memory
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
-                   Heads all, Masks masks, KeptScores stored, T *toKey,
-                   T *toValue) {
+                   Heads all, Masks masks, KeptScores stored,
+                   StoredSlopes toSlopes, T *toKey, T *toValue) {
   using Shape = KeyGradShape<Width>;
   constexpr int kStrips = Shape::kStrips, kQueries = Shape::kOthers,
                 kTileSize = kQueries * kPitch<Width>;
@@ -317,6 +314,14 @@ __global__ void __launch_bounds__(kCoreThreads)
           slopes[s][n][half] = pairOf<T>(slope[0], slope[1]);
         }
     }
+    if (toSlopes.words) {
+      static_assert(kQueries == StoredSlopes::kQueries);
+      uint4 *const to =
+          toSlopes.at(block.sample * all.heads + atHead, atQuery, first + row);
+#pragma unroll
+      for (int s = 0; s < kStrips; ++s)
+        storeSlopes(to + s * (2 * kWarp), slopes[s]);
+    }
     addWeighted<Width, kQueries, kStrips>(valueSums, shares, aboves);
     addWeighted<Width, kQueries, kStrips>(keySums, slopes, queries);
   }
@@ -329,8 +334,7 @@ __global__ void __launch_bounds__(kCoreThreads)
 template <typename T, int Width, int Strips>
 void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
                      const RowNumbers<float> *numbers, T *toQuery,
-                     const Heads &all, const Masks &masks,
-                     const KeptScores &stored) {
+                     const Heads &all, const Masks &masks) {
   using Shape = QueryGradShape<Width, Strips>;
   launch(stream,
          {.blocks = all.batch * all.heads * blocksFor(all.queries, Shape::kOwn),
@@ -338,34 +342,101 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
           .shared = Shape::kShared},
          masks.limit > 0 ? queryGradOnCores<T, Width, Strips, true>
                          : queryGradOnCores<T, Width, Strips, false>,
-         from, numbers, all, masks, stored, toQuery);
+         from, numbers, all, masks, toQuery);
 }
 
-/// Queues both kernels. `numbers` come from project(); `stored` is scratch
-/// memory.
+/// Queues the gradients of queries without stored gradients of scores.
 template <typename T, int Width>
-void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
-                          const RowNumbers<float> *numbers, T *toQuery,
-                          T *toKey, T *toValue, const Heads &all,
-                          const Masks &masks, const KeptScores &stored) {
-  using Keys = KeyGradShape<Width>;
+void queueQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
+                    const RowNumbers<float> *numbers, T *toQuery,
+                    const Heads &all, const Masks &masks) {
   constexpr int kMostStrips = 2;
   bool fits = true;
   if constexpr (Width > 96)
     fits = QueryGradShape<Width, kMostStrips>::kShared <= mostSharedOfDevice();
   if (fits)
     launchQueryGrad<T, Width, kMostStrips>(stream, from, numbers, toQuery, all,
-                                           masks, stored);
+                                           masks);
   else if constexpr (Width > 96)
-    launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks,
-                                 stored);
+    launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks);
+}
+
+/// Divides the scratch memory of the kernels on tensor cores: the gradients of
+/// the scores of `samples` samples, followed by their KeptScores with dropout.
+struct CoreScratch {
+  bool storesSlopes;
+  std::int64_t samples;     ///< are processed together
+  std::size_t slopes, kept; ///< in bytes
+
+  /// \param most  limits the bytes of the gradients
+  CoreScratch(const Heads &all, bool drops, std::int64_t most = kMostSlopes) {
+    Heads some = all;
+    some.batch = 1;
+    const std::int64_t one = StoredSlopes::bytes(some);
+    storesSlopes = one <= most;
+    samples =
+        storesSlopes && one > 0 ? std::min(all.batch, most / one) : all.batch;
+    some.batch = samples;
+    slopes = storesSlopes ? static_cast<std::size_t>(one * samples) : 0;
+    kept = drops ? KeptScores::bytes(some) : 0;
+  }
+};
+
+/// Queues the kernels of some samples.
+template <typename T, int Width>
+void attentionGradOfSome(cudaStream_t stream, const CoreOperands<T> &from,
+                         const RowNumbers<float> *numbers, T *toQuery, T *toKey,
+                         T *toValue, const Heads &all, const Masks &masks,
+                         const KeptScores &kept, const StoredSlopes &slopes) {
+  using Keys = KeyGradShape<Width>;
+  using Slopes = SlopesShape<Width>;
+  if (masks.limit > 0)
+    launch(stream,
+           {.blocks = all.batch * all.heads *
+                      blocksFor(all.queries, kCoreWarps * kQueriesPerDraw),
+            .threads = kCoreThreads},
+           drawKept, all, masks, kept);
   launch(stream,
          {.blocks = all.batch * all.keyHeads * blocksFor(all.keys, Keys::kOwn),
           .threads = kCoreThreads,
           .shared = Keys::kShared},
          masks.limit > 0 ? keyGradOnCores<T, Width, true>
                          : keyGradOnCores<T, Width, false>,
-         from, numbers, all, masks, stored, toKey, toValue);
+         from, numbers, all, masks, kept, slopes, toKey, toValue);
+  if (!slopes.words)
+    return queueQueryGrad<T, Width>(stream, from, numbers, toQuery, all, masks);
+  launch(stream,
+         {.blocks =
+              all.batch * all.heads * blocksFor(all.queries, Slopes::kQueries),
+          .threads = kCoreThreads,
+          .shared = Slopes::kShared},
+         queryGradOfSlopes<T, Width>, from.key, slopes, all, toQuery);
+}
+
+/// Queues the gradients on tensor cores. `numbers` come from project();
+/// `scratch` is memory of CoreScratch(all, masks.limit > 0, most).
+template <typename T, int Width>
+void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
+                          const RowNumbers<float> *numbers, T *toQuery,
+                          T *toKey, T *toValue, const Heads &all,
+                          const Masks &masks, void *scratch,
+                          std::int64_t most = kMostSlopes) {
+  const CoreScratch parts(all, masks.limit > 0, most);
+  for (std::int64_t first = 0; first < all.batch; first += parts.samples) {
+    Heads some = all;
+    some.batch = std::min(parts.samples, all.batch - first);
+    some.samples.offset += first;
+    const std::int64_t query = all.queryAt(first, 0, 0),
+                       key = all.keyAt(first, 0, 0);
+    attentionGradOfSome<T, Width>(
+        stream,
+        {from.query + query, from.key + key, from.value + key,
+         from.above + query},
+        numbers + all.keptAt(first, 0, 0), toQuery + query, toKey + key,
+        toValue + key, some, masks,
+        KeptScores(some, static_cast<std::byte *>(scratch) + parts.slopes),
+        StoredSlopes(some, parts.storesSlopes ? scratch : nullptr));
+  }
 }
 
 } // namespace mtplan::runtime::cuda

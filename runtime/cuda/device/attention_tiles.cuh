@@ -57,16 +57,16 @@ struct Heads {
 
   /// Returns the index of the first element of a query (queryAt) or a key
   /// (keyAt), or the index of a query's log-sum-exp (keptAt).
-  __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
-                                  std::int64_t s) const {
+  __host__ __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
+                                           std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
   }
-  __device__ std::int64_t keyAt(std::int64_t b, std::int64_t keyHead,
-                                std::int64_t k) const {
+  __host__ __device__ std::int64_t keyAt(std::int64_t b, std::int64_t keyHead,
+                                         std::int64_t k) const {
     return ((b * keys + k) * keyHeads + keyHead) * width;
   }
-  __device__ std::int64_t keptAt(std::int64_t b, std::int64_t head,
-                                 std::int64_t s) const {
+  __host__ __device__ std::int64_t keptAt(std::int64_t b, std::int64_t head,
+                                          std::int64_t s) const {
     return (b * queries + s) * heads + head;
   }
   /// Returns how many keys the query at local position `s` attends to.

@@ -19,7 +19,6 @@
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kDropoutThreads = 256;
-inline constexpr int kDropoutBlocks = 5; ///< blocks per multiprocessor
 
 /// Holds the dropout mask of one step.
 struct Mask {
@@ -63,19 +62,32 @@ struct Mask {
                       i % 2);
   }
 
-  /// Multiplies a pack by the factors of elements [index, index + kPack).
+  /// Returns the words for elements [index, index + kPack), which are zeros
+  /// without dropout.
+  __device__ PhiloxCounter wordsOfPack(std::int64_t index) const {
+    static_assert(kPack == kMaskDraw);
+    if (!drops())
+      return {};
+    const auto draw = static_cast<std::uint64_t>(index) / kMaskDraw;
+    const PhiloxCounter words = wordsOf(draw);
+    const unsigned skipped = index % kMaskDraw;
+    return skipped > 0 ? shifted(words, wordsOf(draw + 1), skipped) : words;
+  }
+
+  /// Multiplies a pack by the factors that the pack's words determine.
   template <typename R>
-  __device__ void apply(std::int64_t index, R (&values)[kPack]) const {
+  __device__ void apply(const PhiloxCounter &words, R (&values)[kPack]) const {
     if (!drops())
       return;
-    static_assert(kPack == kMaskDraw);
-    const auto draw = static_cast<std::uint64_t>(index) / kMaskDraw;
-    PhiloxCounter words = wordsOf(draw);
-    if (const unsigned skipped = index % kMaskDraw; skipped > 0)
-      words = shifted(words, wordsOf(draw + 1), skipped);
 #pragma unroll
     for (unsigned i = 0; i < kPack; ++i)
       values[i] *= valueOf<R>(words[i / 2], i % 2);
+  }
+
+  /// Multiplies a pack by the factors of elements [index, index + kPack).
+  template <typename R>
+  __device__ void apply(std::int64_t index, R (&values)[kPack]) const {
+    apply(wordsOfPack(index), values);
   }
 
 private:
@@ -130,14 +142,6 @@ struct Masks {
   }
 };
 
-/// Returns a / b of two numbers that are not negative.
-inline __device__ std::int64_t quotient(std::int64_t a, std::int64_t b) {
-  // Division is faster in 32 bits.
-  return (a | b) >> 32 == 0
-             ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b)
-             : a / b;
-}
-
 /// Describes the position of a shard in the global tensor. A dimension that is
 /// not sharded is merged into the previous dimension.
 struct Piece {
@@ -189,23 +193,54 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
-/// Applies dropout, then adds the addend. A thread processes a pack.
-template <typename R>
-__global__ void __launch_bounds__(kDropoutThreads, kDropoutBlocks)
+/// Counts the packs of a thread of dropOut, and the blocks per multiprocessor.
+/// Wide elements need more registers.
+constexpr int dropoutPacks(bool isBf16) { return isBf16 ? 2 : 1; }
+constexpr int dropoutBlocks(bool isBf16, bool isDouble) {
+  return isBf16 ? 4 : isDouble ? 2 : 5;
+}
+
+/// Applies dropout, then adds the addend. A thread draws random bits while it
+/// waits for its operands.
+/// \tparam Bf16  whether all tensors are bf16
+template <typename R, bool Bf16>
+__global__ void __launch_bounds__(kDropoutThreads,
+                                  dropoutBlocks(Bf16,
+                                                sizeof(R) == sizeof(double)))
     dropOut(Operand from, Addend addend, Result to, Piece piece,
             std::int64_t rows, std::int64_t before, Masks masks) {
+  if constexpr (Bf16)
+    from.type = addend.data.type = addend.between = to.type = ElementType::bf16;
+  constexpr int kPacks = dropoutPacks(Bf16);
   const std::int64_t width = piece.sizes[piece.dims - 1];
   const std::int64_t packs = (width + kPack - 1) / kPack;
-  const std::int64_t pack = threadOfGrid(), row = quotient(pack, packs),
-                     h = (pack - row * packs) * kPack;
-  if (row >= rows)
-    return;
+  RowPack at[kPacks];
+  HeldPack<R> held[kPacks], other[kPacks];
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const std::int64_t pack =
+        (std::int64_t{blockIdx.x} * kPacks + p) * blockDim.x + threadIdx.x;
+    // A tensor that is not sharded is one row, and needs no division.
+    at[p].row = rows == 1 ? 0 : quotient(pack, packs);
+    at[p].first = (pack - at[p].row * packs) * kPack;
+    at[p].count = pack < rows * packs ? packAt(at[p].first, width) : 0;
+    const std::int64_t first = at[p].row * width + at[p].first;
+    held[p].load(from, first, at[p].count);
+    if (addend.data.data)
+      other[p].load(addend.data, first, at[p].count);
+  }
   const Mask mask = masks.now();
-  R x[kPack];
-  load(from, row * width + h, packAt(h, width), x);
-  mask.apply(before + piece.indexOf(row) + h, x);
-  addend.addTo(x, row * width + h, packAt(h, width));
-  store(to, row * width + h, packAt(h, width), x);
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const auto [row, h, count] = at[p];
+    const PhiloxCounter words =
+        mask.wordsOfPack(before + piece.indexOf(row) + h);
+    R x[kPack];
+    held[p].widen(from.type, x);
+    mask.apply(words, x);
+    addend.addTo(x, other[p]);
+    store(to, row * width + h, count, x);
+  }
 }
 
 template <typename R>
@@ -218,8 +253,17 @@ void dropout(cudaStream_t stream, const Operand &from, const Result &to,
   std::int64_t whole = 1;
   for (int d = 0; d < piece.dims; ++d)
     whole *= piece.globals[d];
-  launch(stream, gridOf(rows * blocksFor(width, kPack), kDropoutThreads),
-         dropOut<R>, from, addend, to, piece, rows, microBatch * whole, masks);
+  const auto queue = [&](auto kernel, int packs) {
+    launch(stream,
+           gridOf(blocksFor(rows * blocksFor(width, kPack), packs),
+                  kDropoutThreads),
+           kernel, from, addend, to, piece, rows, microBatch * whole, masks);
+  };
+  if constexpr (std::is_same_v<R, float>)
+    if (areBf16(from.type, to.type) &&
+        (!addend.data.data || areBf16(addend.data.type, addend.between)))
+      return queue(dropOut<R, true>, dropoutPacks(true));
+  queue(dropOut<R, false>, dropoutPacks(false));
 }
 
 } // namespace mtplan::runtime::cuda

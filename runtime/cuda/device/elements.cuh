@@ -21,6 +21,14 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr int kPack = 8; ///< elements of a pack (16 bytes in bf16)
 
+/// Returns a / b of two numbers that are not negative.
+inline __device__ std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  // Division is faster in 32 bits.
+  return (a | b) >> 32 == 0
+             ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b)
+             : a / b;
+}
+
 /// Returns an operand with the memory of a result, to read its present values.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
@@ -85,6 +93,12 @@ template <typename Use> __device__ void withType(ElementType type, Use use) {
 
 inline __device__ bool isAligned(const void *data) {
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(uint4) == 0;
+}
+
+/// Returns whether all types are bf16. The compiler removes the branches of a
+/// kernel that sets the types of its tensors to this constant.
+template <typename... Types> constexpr bool areBf16(Types... types) {
+  return ((types == ElementType::bf16) && ...);
 }
 
 /// Loads elements [first, first + count), count <= kPack, and sets the rest of
@@ -155,6 +169,77 @@ loadPacks(const Operand &from, const std::int64_t (&firsts)[Packs],
   });
 }
 
+/// Holds a pack as its tensor stores it, so that a thread can begin several
+/// loads before it waits for one. The tensor is not f64 if R is float.
+template <typename R> struct HeldPack {
+  static constexpr int kWords = kPack * sizeof(R) / sizeof(uint4);
+  uint4 words[kWords] = {};
+
+  /// Loads like mtplan::runtime::cuda::load(), but does not wait for a whole,
+  /// aligned pack.
+  __device__ void load(const Operand &from, std::int64_t first, int count) {
+    const std::int64_t size = bytesOf(from.type);
+    const char *data = static_cast<const char *>(from.data) + first * size;
+    if (count == kPack && isAligned(data)) {
+#pragma unroll
+      for (int w = 0; w < kWords; ++w)
+        if (w == 0 || w * std::int64_t{sizeof(uint4)} < kPack * size)
+          words[w] = reinterpret_cast<const uint4 *>(data)[w];
+      return;
+    }
+    withType(from.type, [&](auto *tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      if constexpr (sizeof(T) <= sizeof(R)) {
+        T items[kPack];
+#pragma unroll
+        for (int i = 0; i < kPack; ++i)
+          items[i] = i < count ? reinterpret_cast<const T *>(data)[i] : T();
+        memcpy(words, items, sizeof(items));
+      }
+    });
+  }
+
+  template <typename T> __device__ void widenAs(R (&values)[kPack]) const {
+    if constexpr (sizeof(T) <= sizeof(R)) {
+      T items[kPack];
+      memcpy(items, words, sizeof(items));
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        values[i] = widened<R>(items[i]);
+    }
+  }
+  __device__ void widen(ElementType type, R (&values)[kPack]) const {
+    withType(type, [&](auto *tag) {
+      widenAs<std::remove_pointer_t<decltype(tag)>>(values);
+    });
+  }
+};
+
+/// Loads a pack of each operand like load(). The loads overlap in time, unless
+/// a pack is short or not aligned.
+template <typename R, int Count>
+__device__ void loadTogether(const Several<Operand, Count> &from,
+                             std::int64_t first, int count,
+                             R (&values)[Count][kPack]) {
+  HeldPack<R> held[Count];
+  bool areAlike = true;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    held[i].load(from[i], first, count);
+    areAlike &= from[i].type == from[0].type;
+  }
+  if (areAlike) // one branch for all operands
+    return withType(from[0].type, [&](auto *tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+#pragma unroll
+      for (int i = 0; i < Count; ++i)
+        held[i].template widenAs<T>(values[i]);
+    });
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    held[i].widen(from[i].type, values[i]);
+}
+
 /// Stores elements [first, first + count), count <= kPack.
 template <typename R>
 __device__ void store(const Result &to, std::int64_t first, int count,
@@ -197,9 +282,21 @@ template <typename R>
 __device__ void roundTo(ElementType type, R (&values)[kPack]) {
   withType(type, [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
+    if constexpr (std::is_same_v<T, __nv_bfloat16> &&
+                  std::is_same_v<R, float>) {
+      // One instruction rounds two values.
 #pragma unroll
-    for (int i = 0; i < kPack; ++i)
-      values[i] = widened<R>(narrowed<T>(values[i]));
+      for (int i = 0; i < kPack; i += 2) {
+        const __nv_bfloat162 two =
+            __floats2bfloat162_rn(values[i], values[i + 1]);
+        values[i] = widened<R>(two.x);
+        values[i + 1] = widened<R>(two.y);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kPack; ++i)
+        values[i] = widened<R>(narrowed<T>(values[i]));
+    }
   });
 }
 

@@ -49,7 +49,8 @@ template <typename R> struct NormMemory {
 
   /// Returns the copy of a row of tensor number `tensor`.
   __device__ char *copyOf(std::int64_t row, int tensor, std::int64_t bytes) {
-    return reinterpret_cast<char *>(this + 1) + (row % 2 * 3 + tensor) * bytes;
+    return reinterpret_cast<char *>(this + 1) +
+           (static_cast<int>(row & 1) * 3 + tensor) * bytes;
   }
 };
 
@@ -65,9 +66,10 @@ __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
   for (int p = 0; p < Packs; ++p)
     if (own.count(p) != 0)
 #pragma unroll 1
-      for (int b = own.first(p) * size; b < (own.first(p) + kPack) * size;
-           b += sizeof(uint4))
+      for (int w = 0; w < kPack * size / static_cast<int>(sizeof(uint4)); ++w) {
+        const int b = own.first(p) * size + w * static_cast<int>(sizeof(uint4));
         beginCopy<sizeof(uint4)>(to + b, data + b, true);
+      }
 }
 
 /// Computes dx = scale * (d - mean(d) - n * mean(d * n)), where n is the
@@ -76,10 +78,14 @@ __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
 /// \tparam Copies  whether rows consist of whole packs and are copied to shared
 /// memory
 /// \tparam Blocks  the least number of blocks per multiprocessor
+/// \tparam Bf16  whether all tensors of rows are bf16
 template <typename R, bool Centred, bool Copies, int Packs, unsigned Threads,
-          unsigned Blocks>
+          unsigned Blocks, bool Bf16>
 __global__ void __launch_bounds__(Threads, Blocks)
     normaliseGrad(NormGradient<R> all) {
+  if constexpr (Bf16)
+    all.from.type = all.above.type = all.addend.data.type = all.addend.between =
+        all.to.type = ElementType::bf16;
   const std::int64_t pieces = all.sizes.pieces(), piece = blockIdx.x % pieces,
                      sample = blockIdx.x / pieces * all.sizes.rows,
                      begin = sample + all.sizes.firstRow(piece),
@@ -129,7 +135,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
       for (int i = 0; i < kPack; ++i)
         above[p][i] = values[i];
     });
-    R(*const warps)[kWarp] = memory->warps[row % 2];
+    R(*const warps)[kWarp] = memory->warps[row & 1];
     constexpr unsigned kWarps = Threads / kWarp;
     R mean = R(0);
     if constexpr (Centred)
@@ -215,12 +221,22 @@ bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
     all.copyBytes = width * std::max({bytes(all.from), bytes(all.above),
                                       bytes(all.addend.data)});
   }
-  launch(stream,
-         {all.sizes.samples * all.sizes.pieces(), 1,
-          threadsOfRow(blocksFor(width, Packs), Threads), 1,
-          sharedOf(all.copyBytes)},
-         normaliseGrad<R, Centred, Copies, Packs, Threads, Blocks>, all);
-  return true;
+  const auto queue = [&](auto kernel) {
+    launch(stream,
+           {all.sizes.samples * all.sizes.pieces(), 1,
+            threadsOfRow(blocksFor(width, Packs), Threads), 1,
+            sharedOf(all.copyBytes)},
+           kernel, all);
+    return true;
+  };
+  if constexpr (Copies && std::is_same_v<R, float>)
+    if (areBf16(all.from.type, all.above.type, all.to.type) &&
+        (!all.addend.data.data ||
+         areBf16(all.addend.data.type, all.addend.between)))
+      return queue(
+          normaliseGrad<R, Centred, Copies, Packs, Threads, Blocks, true>);
+  return queue(
+      normaliseGrad<R, Centred, Copies, Packs, Threads, Blocks, false>);
 }
 
 template <bool Centred, typename R>

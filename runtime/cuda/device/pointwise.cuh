@@ -19,9 +19,7 @@ __global__ void eachElement(Several<Operand, Inputs> from,
     return;
   const int count = packAt(first, elements);
   R packs[Inputs][kPack], results[Outputs][kPack];
-#pragma unroll
-  for (int i = 0; i < Inputs; ++i)
-    load(from[i], first, count, packs[i]);
+  loadTogether(from, first, count, packs);
 #pragma unroll
   for (int e = 0; e < kPack; ++e) {
     Several<R, Inputs> x;
@@ -47,8 +45,22 @@ template <typename R> __device__ Jet<R> sigmoid(R x) {
   return {share, share * (R(1) - share)};
 }
 
-template <typename R> __device__ Jet<R> silu(R x) {
-  const R share = sigmoid(x).value;
+/// Returns 1 / (1 + exp(-x)) with an error below the rounding of 16 bits.
+inline __device__ float roughSigmoid(float x) {
+#if defined(__CUDA_ARCH__)
+  return __fdividef(1.0F, 1.0F + __expf(-x));
+#else
+  return sigmoid(x).value;
+#endif
+}
+
+/// \tparam Rough  whether x and the results have 16 bits in memory
+template <bool Rough = false, typename R> __device__ Jet<R> silu(R x) {
+  R share;
+  if constexpr (Rough)
+    share = roughSigmoid(x);
+  else
+    share = sigmoid(x).value;
   return {x * share, share * (R(1) + x * (R(1) - share))};
 }
 
@@ -136,20 +148,27 @@ struct ActivatedGrad {
   }
 };
 
-struct Swiglu {
+template <bool Rough> struct SwigluBody {
   template <typename In, typename Out>
   __device__ void operator()(const In &x, Out &y) const {
-    y[0] = silu(x[0]).value * x[1];
+    y[0] = silu<Rough>(x[0]).value * x[1];
   }
 };
 
-struct SwigluGrad {
+template <bool Rough> struct SwigluGradBody {
   template <typename In, typename Out>
   __device__ void operator()(const In &x, Out &y) const {
-    const auto gate = silu(x[0]);
+    const auto gate = silu<Rough>(x[0]);
     y[0] = x[2] * gate.slope * x[1];
     y[1] = x[2] * gate.value;
   }
+};
+
+struct Swiglu : SwigluBody<false> {
+  using In16Bits = SwigluBody<true>;
+};
+struct SwigluGrad : SwigluGradBody<false> {
+  using In16Bits = SwigluGradBody<true>;
 };
 
 struct Softcapped {
@@ -170,10 +189,24 @@ struct SoftcappedGrad {
   }
 };
 
+template <typename Tensor, int Count>
+bool are16Bits(const Several<Tensor, Count> &tensors) {
+  bool all = true;
+  for (const Tensor &tensor : tensors.items)
+    all &= bytesOf(tensor.type) == 2;
+  return all;
+}
+
+/// Uses Body::In16Bits, if this exists, for tensors whose elements have 16
+/// bits.
 template <typename R, int Inputs, int Outputs, typename Body>
 void each(cudaStream_t stream, const Several<Operand, Inputs> &from,
           const Several<Result, Outputs> &to, std::int64_t elements,
           const Body &body) {
+  if constexpr (std::is_same_v<R, float> &&
+                requires { typename Body::In16Bits; })
+    if (are16Bits(from) && are16Bits(to))
+      return each<R>(stream, from, to, elements, typename Body::In16Bits());
   launch(stream, gridOf(blocksFor(elements, kPack)),
          eachElement<R, Inputs, Outputs, Body>, from, to, elements, body);
 }

@@ -39,6 +39,47 @@ struct ColumnSizes {
   }
 };
 
+/// Adds the elements of a tensor with rows of `width` elements.
+template <typename R> struct SumTerm {
+  Operand from;
+  std::int64_t width;
+};
+
+/// Adds every kSumRows-th row from `row` on, up to `last`, of the sample that
+/// begins at row `start`.
+template <typename R, typename Term>
+__device__ void addRowsOf(const Term &term, std::int64_t start,
+                          std::int64_t row, std::int64_t last,
+                          std::int64_t column, int count, R (&sums)[kPack]) {
+  for (; row < last; row += kSumRows)
+    term(start + row, column, count, sums);
+}
+
+/// Adds the rows of a tensor. The loads of several rows overlap in time.
+template <typename R>
+__device__ void addRowsOf(const SumTerm<R> &term, std::int64_t start,
+                          std::int64_t row, std::int64_t last,
+                          std::int64_t column, int count, R (&sums)[kPack]) {
+  constexpr int kAtOnce = 4;
+  for (; row < last; row += kAtOnce * kSumRows) {
+    HeldPack<R> held[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (row + i * kSumRows < last)
+        held[i].load(term.from,
+                     (start + row + i * kSumRows) * term.width + column, count);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (row + i * kSumRows < last) {
+        R values[kPack];
+        held[i].widen(term.from.type, values);
+#pragma unroll
+        for (int e = 0; e < kPack; ++e)
+          sums[e] += values[e];
+      }
+  }
+}
+
 /// Sums each piece of each sample. A block has kSumRows threads for each of
 /// kWarp packs of columns; blockIdx.x selects the columns, and blockIdx.y
 /// selects every gridDim.y-th piece of all samples. `term(row, column, count,
@@ -55,13 +96,9 @@ __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
     const std::int64_t sample = part / pieces, piece = part % pieces;
     const std::int64_t last = sizes.lastRow(piece);
     R sums[kPack] = {};
-    if (column < sizes.columns) {
-      const int count = packAt(column, sizes.columns);
-#pragma unroll 4
-      for (std::int64_t row = sizes.firstRow(piece) + threadIdx.y; row < last;
-           row += kSumRows)
-        term(sample * sizes.rows + row, column, count, sums);
-    }
+    if (column < sizes.columns)
+      addRowsOf(term, sample * sizes.rows, sizes.firstRow(piece) + threadIdx.y,
+                last, column, packAt(column, sizes.columns), sums);
     for (int i = 0; i < kPack; ++i)
       threads[threadIdx.y][threadIdx.x * kPack + i] = sums[i];
     __syncthreads();
@@ -156,15 +193,6 @@ void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
          partSums<R, Term>, sizes, parts, term);
   addPieces<R, 1>(stream, sizes, parts, {{to}}, adds);
 }
-
-template <typename R> struct SumTerm {
-  Operand from;
-  std::int64_t width;
-  __device__ void operator()(std::int64_t row, std::int64_t column, int count,
-                             R (&sums)[kPack]) const {
-    addPack(from, row * width + column, count, sums);
-  }
-};
 
 /// Queues the sums of all columns. If `adds`, the sums are added to the
 /// contents of `to`.

@@ -4,7 +4,7 @@
 // warp multiplies 16 x 16 by 16 x 8 elements of 16 bits and accumulates in
 // floats, loads 8 x 8 matrices from shared memory in the layout of the factors,
 // and copies to shared memory asynchronously. All lanes of a warp must call
-// multiplyAdd and loadMatrices together.
+// multiplyAdd, loadMatrices and transposedPair together.
 //
 // Lane l holds, with g = l / 4 and t = l % 4, these elements [row][column] (PTX
 // ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"). Braces
@@ -76,6 +76,16 @@ __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                    "=r"(matrices[3])
                  : "r"(sharedAddress(row))
                  : "memory");
+}
+
+/// Transposes an 8 x 8 matrix of 16-bit elements in registers: a lane passes
+/// elements [g][2t, +1], and receives elements [2t, +1][g].
+__device__ __forceinline__ std::uint32_t transposedPair(std::uint32_t pair) {
+  std::uint32_t made;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;\n"
+               : "=r"(made)
+               : "r"(pair));
+  return made;
 }
 
 /// Begins the asynchronous copy of Bytes bytes (8 or 16) to shared memory. Both

@@ -437,8 +437,12 @@ std::vector<Case> modelAttention(ElementType type, unsigned seed) {
     writer.attention({2, 150, 192}, {2, 150, 192}, {}, rate, true, false, 96);
     writer.attention({2, 150, 128}, {2, 150, 64}, {}, rate, true, false, 64);
   }
+  // A rank has some of the samples and heads.
+  writer.attention({2, 128, 128}, {2, 128, 128}, {{1, 5}, {0, 128}, {64, 256}},
+                   0.1, true, false, 64);
   // There are fewer queries than keys, and all keys are visible.
-  writer.attention({1, 70, 64}, {1, 150, 64}, {}, 0.0, false, false, 64);
+  for (const double rate : {0.0, 0.1})
+    writer.attention({1, 70, 64}, {1, 150, 64}, {}, rate, false, false, 64);
   return writer.cases;
 }
 

@@ -162,6 +162,25 @@ TEST(Stopwatch, ReplaysWhatMayBeRecorded) {
   EXPECT_NEAR(watch.time(0.1, launch).seconds, 4e-6, 1e-12);
 }
 
+// A device that only multiplies lowers its clock, which a step does not.
+TEST(Stopwatch, DoesNotTimeTheWorkBetweenSamples) {
+  FakeMachine machine;
+  FakeWorld world(machine, 1);
+  Queue queue;
+  Stopwatch watch(world, queue, machine.clock());
+  int pauses = 0;
+  const Timing timing = watch.time(
+      0.03, [&](std::int64_t) { machine.now += 1e-4; }, false,
+      [&](double seconds) {
+        EXPECT_NEAR(seconds, 2e-3, 1e-9);
+        machine.now += seconds / 2;
+        ++pauses;
+      });
+  EXPECT_NEAR(timing.seconds, 1e-4, 1e-12);
+  EXPECT_EQ(timing.samples, 10);
+  EXPECT_EQ(pauses, timing.samples);
+}
+
 TEST(Stopwatch, LongKernelsHaveFiveSamples) {
   FakeMachine machine;
   FakeWorld world(machine, 1);
