@@ -71,8 +71,8 @@ def parsed():
     parser.add_argument("--torch-ways", nargs="+", metavar="WAY",
                         default=["eager master", "eager autocast", "compiled master"],
                         help="eager or compiled, and torch_step.py's --bf16, as one word each")
-    parser.add_argument("--like", default="H100-SXM5-80GB",
-                        help="mtrun calibrate's device")
+    parser.add_argument("--like", metavar="DEVICE",
+                        help="mtrun calibrate's device (default: by the GPU's name)")
     parser.add_argument("--cmake", nargs="*", default=[], help="options for emitted programs")
     flags = parser.parse_args()
     flags.binaries = flags.binaries.resolve()

@@ -18,6 +18,8 @@ PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
+# Presets whose peaks mtrun calibrate takes, by a word of the GPU's name.
+LIKE = {"H100": "H100-SXM5-80GB", "H200": "H200-SXM-141GB"}
 # The sum of separately timed instructions may exceed the step's time by this
 # share, because the GPU's clock and caches differ.
 CLOCKS = 0.03
@@ -115,13 +117,21 @@ class Speed:
             self.record.measure(line, statistics.median(rates) / best,
                                 f"of {', '.join(wanted)} the fastest")
 
+    def like(self):
+        name = self.record.words["device"]["name"]
+        found = self.machine.flags.like or next(
+            (preset for word, preset in LIKE.items() if word in name), None)
+        if not found:
+            raise Failure(f"no preset is known to be like {name}: --like DEVICE is needed")
+        return found
+
     def calibrate(self):
         machine, measured = (self.machine.flags.results / name
                              for name in ("machine.json", "measurements.json"))
         with self.record.attempt("mtrun calibrate"):
             tiny = self.machine.scale == "tiny"
             seconds = max(1, min(1 if tiny else 240, int(0.8 * self.machine.left())))
-            like = ["--like", self.machine.flags.like] if self.machine.backend == "cuda" else []
+            like = ["--like", self.like()] if self.machine.backend == "cuda" else []
             said = self.machine.run(
                 self.machine.mtrun(), "calibrate", "--backend", self.machine.backend, "-o", machine,
                 "--measurements", measured, "--replace", "--seconds", seconds,

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "planner/machine/machine_json.h"
 #include "tests/tools/command_testing.h"
@@ -37,6 +38,30 @@ TEST(FitHardware, FitsAMachineFileThatThePlannerAccepts) {
   Ran planned = runExample("gpt2-1.2b", {"--hardware", path});
   EXPECT_EQ(planned.code, kDone) << planned.err;
   EXPECT_THAT(planned.out, HasSubstr("a100-published  8 x A100-SXM4-80GB"));
+}
+
+// The GPU that was measured trained these models in these times: medians of
+// twelve steps of eight samples of 1,024 tokens (bench/results).
+TEST(FitHardware, PredictsTheTrainingsOfTheMeasuredGpu) {
+  const std::string path = testing::TempDir() + "mtplan_h200.json";
+  ASSERT_EQ(Ran({"fit-hardware",
+                 std::string(MTPLAN_SOURCE_DIR) +
+                     "/examples/measurements/h200-mtrun.json",
+                 "-o", path})
+                .code,
+            kDone);
+  for (const auto &[model, seconds] :
+       {std::pair("gpt2-1.2b", 0.1376), std::pair("llama-3.2-1b", 0.1159),
+        std::pair("qwen2.5-1.5b", 0.1469)}) {
+    Ran planned(
+        {std::string(MTPLAN_SOURCE_DIR) + "/examples/" + model + ".json",
+         "--hardware", path, "--gpus", "1", "--seq", "1024", "--global-batch",
+         "8", "--micro-batch", "8", "--precision", "bf16", "--json"});
+    ASSERT_EQ(planned.code, kDone) << planned.err;
+    const double predicted =
+        nlohmann::json::parse(planned.out)["prediction"]["step_time_s"];
+    EXPECT_NEAR(predicted / seconds, 1.0, 0.08) << model;
+  }
 }
 
 TEST(FitHardware, WithoutAFileTheMachineIsTheOutput) {
