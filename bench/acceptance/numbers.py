@@ -14,8 +14,8 @@ GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # AdamW makes a step of this size even if a gradient is only rounding error, and
 # later gradients then differ. At a rate of 1e-4, another order of summation (tp
 # 2 of llama-30m on CPU ranks) changes gradients by 2.1e-5; at 1e-5, by 2.5e-6
-# (BERT 9.1e-6). At 1e-6, ten steps still change weights by 1e-5, and gradients
-# by more than their bound.
+# (BERT 9.1e-6). Ten steps at 1e-6 change weights by up to 1e-5, a thousandth of
+# their size, so that a step that is missing or wrong still exceeds the bound.
 RATE = 1e-6
 # A training in 16 bits warms up, as trainings do. At the full rate from the
 # first step on, CPU ranks in bf16 are 0.025 from CPU ranks in fp32 after ten

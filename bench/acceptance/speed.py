@@ -18,8 +18,8 @@ PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
-# Presets whose peaks mtrun calibrate takes, by a word of the GPU's name.
-LIKE = {"H100": "H100-SXM5-80GB", "H200": "H200-SXM-141GB"}
+# Presets whose peaks mtrun calibrate takes, by the GPU's name.
+LIKE = {"NVIDIA H100 80GB HBM3": "H100-SXM5-80GB", "NVIDIA H200": "H200-SXM-141GB"}
 # The sum of separately timed instructions may exceed the step's time by this
 # share, because the GPU's clock and caches differ.
 CLOCKS = 0.03
@@ -119,10 +119,9 @@ class Speed:
 
     def like(self):
         name = self.record.words["device"]["name"]
-        found = self.machine.flags.like or next(
-            (preset for word, preset in LIKE.items() if word in name), None)
+        found = self.machine.flags.like or LIKE.get(name)
         if not found:
-            raise Failure(f"no preset is known to be like {name}: --like DEVICE is needed")
+            raise Failure(f"no preset is known for {name}: --like DEVICE is needed")
         return found
 
     def calibrate(self):

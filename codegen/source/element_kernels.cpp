@@ -242,9 +242,8 @@ void writeAccumulate(const KernelWriter &to) {
 }
 
 void writeAdamw(const KernelWriter &to) {
-  const bool wide = to.spec.outputs[1].type == ElementType::f64;
   to.needs("adamw.cuh");
-  to.callAs(wide ? "adamw<double>" : "adamw<float>",
+  to.callAs(usesDouble(to.spec) ? "adamw<double>" : "adamw<float>",
             {to.in(0), to.out(0), to.out(1), to.out(2), to.out(3),
              to.elements(to.input(0)), "now.rank.numbers",
              to.spec.integer("decay", 0) != 0 ? "true" : "false"});

@@ -24,8 +24,8 @@ constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
 /// Relates the time of the work between samples to the time of a sample.
-/// Products and attention take about two thirds of a step of a dense model on a
-/// GPU.
+/// Products take about two thirds of a step of a dense model on a GPU
+/// (bench/results/2026-11-27-gpu.md).
 constexpr double kBetween = 0.5;
 constexpr int kMostSamples = 1000;
 
@@ -105,9 +105,9 @@ Timing Stopwatch::time(double seconds,
   std::vector<double> samples;
   samples.reserve(static_cast<std::size_t>(wanted));
   for (int i = 0; i < wanted; ++i) {
-    samples.push_back(sampleOf(work, runs));
-    if (between)
+    if (between && i > 0)
       between(samples.back() * static_cast<double>(runs));
+    samples.push_back(sampleOf(work, runs));
   }
   return timingOf(std::move(samples));
 }
@@ -148,7 +148,9 @@ public:
                           operands.run(*kernel, number);
                         },
                         true)
-                    .seconds) {}
+                    .seconds) {
+    seconds = std::max(seconds, 1e-9);
+  }
 
   /// Queues work of about `wanted` seconds.
   void run(double wanted) {
@@ -166,7 +168,7 @@ private:
   const KernelSpec spec;
   const std::unique_ptr<Kernel> kernel;
   Operands operands;
-  const double seconds; ///< of one kernel
+  double seconds; ///< of one kernel
 };
 
 /// Returns whether arithmetic takes most of the time of a run.

@@ -124,10 +124,6 @@ bool squaresDouble(const KernelSpec &spec) {
   return spec.inputs[0].type == ElementType::f64;
 }
 
-bool updatesDouble(const KernelSpec &spec) {
-  return spec.outputs[1].type == ElementType::f64;
-}
-
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {
   if (squaresDouble(spec))
     return std::make_unique<SquareSum<double>>(spec, context);
@@ -152,17 +148,17 @@ MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
 }
 
 MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context) {
-  if (updatesDouble(spec))
+  if (usesDouble(spec))
     return std::make_unique<Adamw<double>>(spec, context);
   return std::make_unique<Adamw<float>>(spec, context);
 }
 
 MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
                            const SharedContext &context) {
-  const bool isDouble = updatesDouble(runs[0].spec);
+  const bool isDouble = usesDouble(runs[0].spec);
   std::vector<Updated> parameters;
   for (const FixedRun &run : runs) {
-    if (updatesDouble(run.spec) != isDouble)
+    if (usesDouble(run.spec) != isDouble)
       return nullptr;
     const Invocation call = run.with(nullptr);
     parameters.push_back(

@@ -244,11 +244,15 @@ def check_conformance(folder):
     """Checks that a killed case keeps its output, and that the others still run."""
     place = Place(folder)
     place.suite("cuda_tests")
-    start, shares = place.machine.start, []
-    place.machine.start = lambda *words, share=1.0, **more: (
-        shares.append(share), start(*words, share=share, **more))[1]
+    start, shares, own = place.machine.start, [], []
+    place.machine.start = lambda *words, share=1.0, env=None, **more: (
+        shares.append(share), own.append((env or {}).get("MTPLAN_CUDNN") == "0"),
+        start(*words, share=share, env=env, **more))[-1]
     numbers.Numbers(place.machine, place.record).conformance()
     expect(shares == 2 * ([1.0] + 4 * [0.5]), f"a case that hangs leaves no time: {shares}")
+    expect(own == 6 * [False] + 4 * [True], f"the second four run without cuDNN: {own}")
+    listed = (folder / "cuda_tests-without-cuDNN.txt").read_text()
+    expect(listed.count("[ RUN      ] ") == 4, listed)
     words = place.written()
     expect(words["lines"] == {f"cuda_tests{how}: cases failed or left out":
                               {"measured": 2, "note": "of 4"} for how in ("", " without cuDNN")},
@@ -270,6 +274,23 @@ def check_conformance(folder):
     words = place.written()
     expect(not words["lines"] and "A/B.Late" in str(words["tables"]) and
            re.search(r"want of time: \d of 4 cases", str(words["failures"])), str(words))
+    place.machine.close()
+
+
+def check_like(folder):
+    """Checks that the preset for calibration is that of the GPU's exact name."""
+    place = Place(folder)
+    speed = Speed(place.machine, place.record)
+    for name, wanted in (("NVIDIA H200", "H200-SXM-141GB"), ("NVIDIA GH200 480GB", None),
+                         ("NVIDIA H100 PCIe", None)):
+        place.record.words["device"] = {"name": name}
+        place.machine.flags.like = None
+        try:
+            expect(speed.like() == wanted, f"{name}: {speed.like()}")
+        except Failure as failure:
+            expect(wanted is None and name in str(failure), str(failure))
+        place.machine.flags.like = "another"
+        expect(speed.like() == "another", name)
     place.machine.close()
 
 
@@ -450,7 +471,7 @@ def main():
     check_verdicts()
     check_differences()
     check_suites()
-    for check in (check_commands, check_record, check_conformance, check_classes, check_memory,
+    for check in (check_commands, check_record, check_conformance, check_like, check_classes, check_memory,
                   check_package, check_prepare):
         with tempfile.TemporaryDirectory() as folder:
             check(pathlib.Path(folder))

@@ -187,7 +187,7 @@ template <typename R>
 std::size_t attentionGradScratch(const Heads &all, bool biased, bool isHalf,
                                  bool drops) {
   std::size_t more = biased ? diagonalBytes<R>(all) : 0;
-  if (!biased && isHalf && all.width <= kMostOnCores && all.softcap == 0.0) {
+  if (!biased && isHalf && suitCores(all)) {
     const CoreScratch parts(all, drops);
     more = parts.slopes + parts.kept;
   }

@@ -4,12 +4,12 @@
 // order of every sum and without atomics. One kernel iterates over queries for
 // a tile of keys, and stores the gradients of the scores, from which another
 // kernel computes the gradients of queries (attention_slopes.cuh). If the
-// scores of a sample are too many to store, a kernel iterates over keys for a
-// tile of queries, and computes the gradients of the scores again. A block's
-// own tile stays in shared memory. The other operands are read 32 rows
-// at a time, and the next 32 rows are copied during the computation.
-// Probabilities and score gradients are rounded to 16 bits only where they are
-// factors of a product.
+// scores of a sample are too many to store (kMostSlopes), queryGradOnCores
+// iterates over keys for a tile of queries, and draws the dropout mask and
+// computes the gradients of the scores again. A block's own tile stays in
+// shared memory. The other operands are read 32 rows at a time, and the next 32
+// rows are copied during the computation. Probabilities and score gradients are
+// rounded to 16 bits only where they are factors of a product.
 //
 // For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
 // of shared memory. For wider heads, a block processes 128 queries in 79 KiB

@@ -15,39 +15,41 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Limits the bytes of the stored gradients. More samples are processed in
-/// several parts. If one sample needs more, the gradients are computed twice.
+/// Limits the bytes of the stored gradients. If all samples need more, they are
+/// processed in groups. If one sample needs more, the gradients are computed
+/// twice.
 inline constexpr std::int64_t kMostSlopes = std::int64_t{512} << 20;
 
-/// Stores the gradients of the scores rounded to 16 bits, in blocks of 32
-/// queries and 16 keys. In a block, lane l holds the words of the left factors
-/// (operand A of mma) of two strips of 16 queries: first those of the first
-/// strip of all lanes, then those of the second.
+/// Stores the gradients of the scores ("slopes", dS in FlashAttention) rounded
+/// to 16 bits, in tiles of 32 queries and 16 keys. A tile has the words that
+/// each lane needs for the left factors (operand A of mma) of two strips of 16
+/// queries: first those of the first strip for all lanes, then those of the
+/// second.
 struct StoredSlopes {
   uint4 *words;
-  std::int64_t queryBlocks, keyBlocks; ///< of a head
+  std::int64_t queryTiles, keyTiles; ///< of a head
 
   static constexpr int kQueries = 32, kKeys = kStrip;
-  /// The number of keys is rounded up to a multiple of this number, the size of
-  /// the largest tile.
-  static constexpr std::int64_t kRounded = 128;
+  /// The number of keys is rounded up to a multiple of this number, the most
+  /// keys of a warp.
+  static constexpr std::int64_t kRounded = 32;
 
   __host__ __device__ StoredSlopes(const Heads &all, void *memory)
       : words(static_cast<uint4 *>(memory)),
-        queryBlocks((all.queries + kQueries - 1) / kQueries),
-        keyBlocks((all.keys + kRounded - 1) / kRounded * (kRounded / kKeys)) {}
+        queryTiles((all.queries + kQueries - 1) / kQueries),
+        keyTiles((all.keys + kRounded - 1) / kRounded * (kRounded / kKeys)) {}
 
   static std::int64_t bytes(const Heads &all) {
     const StoredSlopes slopes(all, nullptr);
-    return all.batch * all.heads * slopes.queryBlocks * slopes.keyBlocks *
+    return all.batch * all.heads * slopes.queryTiles * slopes.keyTiles *
            kQueries * kKeys * 2;
   }
   /// Returns this lane's words of the first strip; those of the second are
   /// kWarp words later.
   __device__ uint4 *at(std::int64_t headOfAll, int query, int key) const {
-    const std::int64_t block =
-        (headOfAll * queryBlocks + query / kQueries) * keyBlocks + key / kKeys;
-    return words + block * (2 * kWarp) + laneOfWarp();
+    const std::int64_t tile =
+        (headOfAll * queryTiles + query / kQueries) * keyTiles + key / kKeys;
+    return words + tile * (2 * kWarp) + laneOfWarp();
   }
 };
 
@@ -107,11 +109,12 @@ __global__ void __launch_bounds__(kCoreThreads)
             width = static_cast<int>(all.width),
             left = static_cast<int>(all.queries) - first;
   const CausalMask causal(all);
-  const int end = causal.of(
-                first + (left < Shape::kQueries ? left : Shape::kQueries) - 1),
-            // Blocks of keys from here on were not stored.
-      seenByWarp =
-          row < left ? causal.of(first + row + kStrips * kStrip - 1) : 0;
+  const int end =
+      causal.of(first + (left < Shape::kQueries ? left : Shape::kQueries) - 1);
+  // Tiles from this key on may be unwritten, and rows beyond the last query
+  // have none.
+  const int seenByWarp =
+      row < left ? causal.of(first + row + kStrips * kStrip - 1) : 0;
   const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0),
                      headOfAll = block.sample * all.heads + head;
   const auto begin = [&](int k) {

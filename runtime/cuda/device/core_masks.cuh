@@ -2,9 +2,9 @@
 //
 // A Philox draw masks eight scores of one query: two adjacent scores in each of
 // four groups of eight keys (scoreIndex in runtime/random). If queries are the
-// rows of a tile, one lane holds all eight scores. queryGradOnCores, whose tile
-// rows are queries, draws and stores one bit per score; keyGradOnCores, whose
-// tile rows are keys, reads the bits.
+// rows of a tile, one lane holds all eight scores and draws them. If keys are
+// the rows, as in keyGradOnCores, the lane reads one bit per score that another
+// kernel (drawKept) has drawn and stored.
 //
 //===----------------------------------------------------------------------===//
 

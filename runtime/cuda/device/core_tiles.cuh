@@ -298,15 +298,21 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
     }
 }
 
-/// Returns whether the kernels on tensor cores support an attention. They
-/// require one 16-bit type, aligned rows, a positive scale, no bias, no soft
-/// cap, and a dropout rate of at most 31/32.
+/// Returns whether the kernels on tensor cores support the shapes of an
+/// attention: rows of whole packs, a positive scale, and no soft cap.
+inline bool suitCores(const Heads &all) {
+  return all.width % kPack == 0 && all.width <= kMostOnCores &&
+         all.scale > 0.0 && !(all.softcap > 0.0);
+}
+
+/// Returns whether the kernels on tensor cores support an attention. They also
+/// require one 16-bit type, aligned tensors, no bias, and a dropout rate of at
+/// most 31/32.
 inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
   const ElementType type = tensors.begin()->type;
   if ((type != ElementType::f16 && type != ElementType::bf16) ||
-      all.width % kPack != 0 || all.table.data || !(all.scale > 0.0) ||
-      all.softcap > 0.0 || masks.limit > kMostLimitOnCores)
+      !suitCores(all) || all.table.data || masks.limit > kMostLimitOnCores)
     return false;
   for (const Operand &tensor : tensors)
     if (tensor.type != type ||

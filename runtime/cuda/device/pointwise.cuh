@@ -45,7 +45,8 @@ template <typename R> __device__ Jet<R> sigmoid(R x) {
   return {share, share * (R(1) - share)};
 }
 
-/// Returns 1 / (1 + exp(-x)) with an error below the rounding of 16 bits.
+/// Returns 1 / (1 + exp(-x)), or 0 for x below -87. The error is below the
+/// rounding of 16 bits.
 inline __device__ float roughSigmoid(float x) {
 #if defined(__CUDA_ARCH__)
   return __fdividef(1.0F, 1.0F + __expf(-x));

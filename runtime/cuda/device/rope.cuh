@@ -23,7 +23,7 @@ struct Rotation {
   double turn; ///< 1, or -1 for the inverse
 };
 
-/// Begins to move the 128 bytes around `data` to the L2 cache.
+/// Begins to move the cache line of `data` to the L2 cache.
 inline __device__ void prefetch([[maybe_unused]] const void *data) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];\n" ::"l"(data));

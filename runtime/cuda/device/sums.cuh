@@ -39,14 +39,15 @@ struct ColumnSizes {
   }
 };
 
-/// Adds the elements of a tensor with rows of `width` elements.
-template <typename R> struct SumTerm {
+/// Describes a tensor whose columns are summed, with rows of `width` elements.
+struct SumTerm {
   Operand from;
   std::int64_t width;
 };
 
-/// Adds every kSumRows-th row from `row` on, up to `last`, of the sample that
-/// begins at row `start`.
+/// Adds every kSumRows-th row from `row` on, before `last`, of the sample that
+/// begins at row `start`. `term(row, column, count, sums)` adds a pack of a
+/// row.
 template <typename R, typename Term>
 __device__ void addRowsOf(const Term &term, std::int64_t start,
                           std::int64_t row, std::int64_t last,
@@ -57,7 +58,7 @@ __device__ void addRowsOf(const Term &term, std::int64_t start,
 
 /// Adds the rows of a tensor. The loads of several rows overlap in time.
 template <typename R>
-__device__ void addRowsOf(const SumTerm<R> &term, std::int64_t start,
+__device__ void addRowsOf(const SumTerm &term, std::int64_t start,
                           std::int64_t row, std::int64_t last,
                           std::int64_t column, int count, R (&sums)[kPack]) {
   constexpr int kAtOnce = 4;
@@ -82,8 +83,7 @@ __device__ void addRowsOf(const SumTerm<R> &term, std::int64_t start,
 
 /// Sums each piece of each sample. A block has kSumRows threads for each of
 /// kWarp packs of columns; blockIdx.x selects the columns, and blockIdx.y
-/// selects every gridDim.y-th piece of all samples. `term(row, column, count,
-/// sums)` adds a pack of a row to `sums`.
+/// selects every gridDim.y-th piece of all samples.
 template <typename R, typename Term>
 __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
   constexpr int kColumns = kWarp * kPack;
@@ -200,7 +200,7 @@ template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {
   sumColumns<R>(stream, sizes, static_cast<R *>(scratch), to,
-                SumTerm<R>{from, sizes.columns}, adds);
+                SumTerm{from, sizes.columns}, adds);
 }
 
 /// Adds the sums of all threads in a binary tree. The result is valid on thread

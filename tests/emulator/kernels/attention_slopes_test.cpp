@@ -1,5 +1,6 @@
 //===- attention_slopes_test.cpp - Stored gradients of scores -------------===//
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -84,8 +85,7 @@ std::vector<std::uint16_t> gradients(const Heads &all, double rate,
   return bits;
 }
 
-// All samples, one sample at a time, or no stored gradients: the sums have one
-// order.
+// All samples, some at a time, or no stored gradients: the sums have one order.
 template <int Width> void expectSameBits(const Heads &all) {
   Heads one = all;
   one.batch = 1;
@@ -93,7 +93,15 @@ template <int Width> void expectSameBits(const Heads &all) {
   for (const double rate : {0.0, 0.2}) {
     const std::vector<std::uint16_t> whole =
         gradients<Width>(all, rate, kMostSlopes);
+    const auto isFinite = [](std::uint16_t bits) {
+      return (bits & 0x7F80) != 0x7F80;
+    };
+    EXPECT_TRUE(std::ranges::all_of(whole, isFinite));
+    EXPECT_GT(std::ranges::count_if(
+                  whole, [](std::uint16_t bits) { return bits != 0; }),
+              static_cast<std::ptrdiff_t>(whole.size()) / 2);
     EXPECT_EQ(CoreScratch(all, true).samples, all.batch);
+    EXPECT_EQ(gradients<Width>(all, rate, 2 * bytes), whole);
     EXPECT_EQ(CoreScratch(all, true, 2 * bytes - 1).samples, 1);
     EXPECT_EQ(gradients<Width>(all, rate, 2 * bytes - 1), whole);
     EXPECT_FALSE(CoreScratch(all, true, bytes - 1).storesSlopes);
@@ -104,7 +112,11 @@ template <int Width> void expectSameBits(const Heads &all) {
 TEST(CudaAttentionSlopes, MayBeStoredInPartsOrNotAtAll) {
   expectSameBits<64>(
       {64, 2, 70, 4, 150, 2, true, 0.125, {1, 5}, {80, 150}, 4, 8});
-  expectSameBits<96>({72, 3, 41, 1, 41, 1, true, 0.1, {0, 3}, {0, 41}, 0, 1});
+  expectSameBits<96>(
+      {72, 3, 41, 1, 41, 1, true, 0.1, {0, 3}, {0, 41}, 0, 1, 2});
+  // Two tiles of queries and three of keys.
+  expectSameBits<64>(
+      {16, 1, 140, 1, 140, 1, true, 0.2, {0, 1}, {0, 140}, 0, 1});
   expectSameBits<128>(
       {128, 2, 33, 2, 47, 1, false, 0.1, {0, 2}, {0, 33}, 0, 2});
 }

@@ -82,7 +82,7 @@ private:
   double seconds = 0.0;
 };
 
-class FakeBackend final : public Backend {
+class FakeBackend : public Backend {
 public:
   explicit FakeBackend(FakeMachine &m) : machine(m) {}
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {

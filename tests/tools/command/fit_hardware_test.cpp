@@ -60,7 +60,7 @@ TEST(FitHardware, PredictsTheTrainingsOfTheMeasuredGpu) {
     ASSERT_EQ(planned.code, kDone) << planned.err;
     const double predicted =
         nlohmann::json::parse(planned.out)["prediction"]["step_time_s"];
-    EXPECT_NEAR(predicted / seconds, 1.0, 0.08) << model;
+    EXPECT_NEAR(predicted / seconds, 1.0, 0.04) << model;
   }
 }
 
