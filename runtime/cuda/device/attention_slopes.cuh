@@ -68,7 +68,7 @@ inline constexpr int kQueriesPerDraw = 8; ///< queries of a warp in drawKept
 
 /// Draws and stores the dropout mask of all scores that queries attend to. A
 /// warp draws for eight queries of one head and sample.
-inline __global__ void __launch_bounds__(kCoreThreads)
+static __global__ void __launch_bounds__(kCoreThreads)
     drawKept(Heads all, Masks masks, KeptScores stored) {
   const CoreBlock block(blockIdx.x, all.queries, kCoreWarps * kQueriesPerDraw,
                         all.heads);
