@@ -21,6 +21,9 @@ struct Addend {
   ElementType between = ElementType::f32; ///< the result is rounded to this
                                           ///< type before the addition
 
+  /// Returns whether there is no addend, or only bf16 in it.
+  bool isBf16() const { return !data.data || areBf16(data.type, between); }
+
   /// \param held  a pack of `data`
   template <typename R>
   __device__ void addTo(R (&made)[kPack], const HeldPack<R> &held) const {

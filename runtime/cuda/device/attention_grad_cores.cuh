@@ -136,8 +136,7 @@ __global__ void __launch_bounds__(kCoreThreads,
             width = static_cast<int>(all.width),
             left = static_cast<int>(all.queries) - first;
   const CausalMask causal(all);
-  const int end = causal.of(first + (left < Shape::kOwn ? left : Shape::kOwn) -
-                            1),
+  const int end = causal.ofTile(first, Shape::kOwn, left),
             seenByWarp = causal.of(first + row + kStrips * kStrip - 1);
   const float scale = static_cast<float>(all.scale * kLog2E);
 

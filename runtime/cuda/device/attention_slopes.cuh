@@ -109,8 +109,7 @@ __global__ void __launch_bounds__(kCoreThreads)
             width = static_cast<int>(all.width),
             left = static_cast<int>(all.queries) - first;
   const CausalMask causal(all);
-  const int end =
-      causal.of(first + (left < Shape::kQueries ? left : Shape::kQueries) - 1);
+  const int end = causal.ofTile(first, Shape::kQueries, left);
   // Tiles from this key on may be unwritten, and rows beyond the last query
   // have none.
   const int seenByWarp =

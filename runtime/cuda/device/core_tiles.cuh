@@ -66,6 +66,12 @@ struct CausalMask {
   __device__ int of(int query) const {
     return query + past < keys ? query + past : keys;
   }
+  /// Returns how many keys any query of a tile attends to.
+  /// \param first  the first query of the tile
+  /// \param left   the number of queries from `first` on
+  __device__ int ofTile(int first, int queries, int left) const {
+    return of(first + (left < queries ? left : queries) - 1);
+  }
 };
 
 /// Holds the row stride of a tile in elements.

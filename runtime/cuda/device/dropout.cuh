@@ -260,8 +260,7 @@ void dropout(cudaStream_t stream, const Operand &from, const Result &to,
            kernel, from, addend, to, piece, rows, microBatch * whole, masks);
   };
   if constexpr (std::is_same_v<R, float>)
-    if (areBf16(from.type, to.type) &&
-        (!addend.data.data || areBf16(addend.data.type, addend.between)))
+    if (areBf16(from.type, to.type) && addend.isBf16())
       return queue(dropOut<R, true>, dropoutPacks(true));
   queue(dropOut<R, false>, dropoutPacks(false));
 }

@@ -231,8 +231,7 @@ bool tryNormGrad(cudaStream_t stream, NormGradient<R> all) {
   };
   if constexpr (Copies && std::is_same_v<R, float>)
     if (areBf16(all.from.type, all.above.type, all.to.type) &&
-        (!all.addend.data.data ||
-         areBf16(all.addend.data.type, all.addend.between)))
+        all.addend.isBf16())
       return queue(
           normaliseGrad<R, Centred, Copies, Packs, Threads, Blocks, true>);
   return queue(
