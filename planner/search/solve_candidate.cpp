@@ -300,10 +300,12 @@ private:
       one.step = stepSecondsOf(problem);
       if (isFree(one)) {
         const Setting solved = settingOfAttempt(one);
-        one.bound =
-            SolvedStages{graph, solved, config, held, cache, compute}.raise(
-                one.bound, *known, {std::min(one.step.value, currentCutoff())},
-                limits);
+        // attemptShared() reads the bounds of given states only with points.
+        if (!one.shared || limits.points > 0)
+          one.bound =
+              SolvedStages{graph, solved, config, held, cache, compute}.raise(
+                  one.bound, *known,
+                  {std::min(one.step.value, currentCutoff())}, limits);
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
@@ -373,16 +375,14 @@ private:
     Setting here = setting;
     here.boundary = one.boundary;
     here.sharedState = one.shared;
-    const double weight = one.weight;
-    SumWeights weights{1.0, 1.0, weight, weight, weight, weight, weight};
-    // Other traffic in each micro-batch does not overlap compute.
-    if (config.zeroStage < 3)
-      weights.gather = 1.0;
-    if (config.zeroStage < 2)
-      weights.reduce = 1.0;
-    here.sumWeights.assign(graph.segments.size(), weights);
-    if (one.form)
+    if (one.form) {
       here.sumWeights = one.form->weights(config.zeroStage);
+      return here;
+    }
+    SumWeights weights =
+        overlapWeights(1.0, one.weight, one.weight, config.zeroStage);
+    weights.update = one.weight;
+    here.sumWeights.assign(graph.segments.size(), weights);
     return here;
   }
 

@@ -242,22 +242,19 @@ LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
 }
 
 std::vector<std::vector<PhaseTimes>>
-Relaxation::leastTimes(const Parallelism &config, const Boundary &boundary,
-                       bool isDivided) {
-  Setting setting = settingOf(options, machine, config);
-  setting.boundary = boundary;
+Relaxation::leastTimes(const Parallelism &config, const Setting &setting,
+                       const std::vector<PipelinePart> &parts, bool isDivided) {
   const ReplicaBounds::Times &replica = replicas.of(config, setting);
-  std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
   std::vector<std::vector<PipelinePart>> heldBy(at(config.pp));
-  for (std::size_t part = 0; part < allHeld.size(); ++part)
-    heldBy[part % heldBy.size()].push_back(allHeld[part]);
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    heldBy[part % heldBy.size()].push_back(parts[part]);
   std::vector<std::vector<PhaseTimes>> timesOf;
   double before = -1.0;
   MicroBatchBound micro;
   for (int stage = 0; stage < config.pp; ++stage) {
     const double share = recomputeShareOf(config, stage);
     if (share != before)
-      micro = boundOf(config, share, boundary);
+      micro = boundOf(config, share, setting.boundary);
     before = share;
     std::vector<PhaseTimes> times =
         replicas.inStage(replica, heldBy[at(stage)]);
@@ -278,16 +275,15 @@ Relaxation::leastTimes(const Parallelism &config, const Boundary &boundary,
 }
 
 StepProblem
-Relaxation::relaxedStep(const Parallelism &config, const Boundary &boundary,
+Relaxation::relaxedStep(const Parallelism &config, const Setting &setting,
+                        const std::vector<PipelinePart> &parts,
                         const std::vector<std::vector<PhaseTimes>> &times) {
-  Setting setting = settingOf(options, machine, config);
-  setting.boundary = boundary;
-  const std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
-  std::vector<StepPart> parts;
-  for (const PipelinePart &held : allHeld) {
+  const Boundary &boundary = setting.boundary;
+  std::vector<StepPart> relaxed;
+  for (const PipelinePart &held : parts) {
     StepPart part;
     const std::vector<PhaseTimes> &ofStage =
-        times[parts.size() % at(config.pp)];
+        times[relaxed.size() % at(config.pp)];
     for (const RepeatRange &range : held)
       part.runs.push_back({ofStage[at(range.segment)], range.count});
     const SegmentGraph &last = model.segments[at(held.back().segment)];
@@ -295,26 +291,27 @@ Relaxation::relaxedStep(const Parallelism &config, const Boundary &boundary,
     part.sentForward = carriedBytes(last.carriedOut, last, config, boundary);
     part.sentBackward =
         carriedBytes(first.gradientOut, first, config, boundary);
-    parts.push_back(std::move(part));
+    relaxed.push_back(std::move(part));
   }
-  return stepProblemOf(parts, tied(setting, allHeld, config.pp), setting,
+  return stepProblemOf(relaxed, tied(setting, parts, config.pp), setting,
                        config, options.overlaps);
 }
 
 void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
-                            const Boundary &boundary) {
+                            const Setting &setting,
+                            const std::vector<PipelinePart> &parts) {
   const std::vector<PhaseTimes> &replica =
-      replicas.of(config, settingOf(options, machine, config)).together;
+      replicas.of(config, setting).together;
   const bool isDivided = least.problem.shape.kind == ScheduleKind::zeroBubble &&
                          least.problem.shape.stages > 1;
   std::map<double, MicroBatchBound> microBatch; // by share of recomputation
   int part = 0;
-  for (const PipelinePart &held : pipelineParts(model, config.layers)) {
+  for (const PipelinePart &held : parts) {
     const double share = recomputeShareOf(config, part++ % config.pp);
     auto [entry, isNew] = microBatch.try_emplace(share);
     const MicroBatchBound &one = entry->second;
     if (isNew)
-      entry->second = boundOf(config, share, boundary);
+      entry->second = boundOf(config, share, setting.boundary);
     Seconds compute, withoutWeights;
     for (const auto [segment, first, count] : held) {
       compute += count * (one.both[at(segment)] +
@@ -330,13 +327,15 @@ void Relaxation::setCompute(LeastStep &least, const Parallelism &config,
 
 Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
                                          const Boundary &boundary) {
+  Setting setting = settingOf(options, machine, config);
+  setting.boundary = boundary;
+  const std::vector<PipelinePart> parts = pipelineParts(model, config.layers);
   std::vector<std::vector<PhaseTimes>> times =
-      leastTimes(config, boundary, false);
-  StepProblem problem = relaxedStep(config, boundary, times);
+      leastTimes(config, setting, parts, false);
+  StepProblem problem = relaxedStep(config, setting, parts, times);
   StepBound bound;
   bound.stages = stageBounds(problem);
   if (config.pp == 1) {
-    Setting setting = settingOf(options, machine, config);
     bound.quick = sequentialWork(replicas.of(config, setting).together,
                                  microBatchOf(config, boundary), config);
     bound.times = std::move(times.front());
@@ -348,14 +347,14 @@ Relaxation::StepBound Relaxation::stepOf(const Parallelism &config,
   // simulation uses the least time of each part; the bounds by work use the
   // least time of both phases together, which is larger.
   if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
-    bound.least.problem =
-        relaxedStep(config, boundary, leastTimes(config, boundary, true));
+    bound.least.problem = relaxedStep(config, setting, parts,
+                                      leastTimes(config, setting, parts, true));
     addZeroBubbleBounds(bound.least.problem, bound.stages);
   } else {
     bound.quick = std::max(bound.quick, stepLowerBound(problem));
     bound.least.problem = std::move(problem);
   }
-  setCompute(bound.least, config, boundary);
+  setCompute(bound.least, config, setting, parts);
   const auto count = static_cast<double>(config.microBatches());
   std::vector<Seconds> together(work.size());
   for (std::size_t part = 0; part < bound.least.compute.size(); ++part)

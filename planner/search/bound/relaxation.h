@@ -101,13 +101,15 @@ private:
   /// Returns lower bounds of the times of one repeat, by stage and segment.
   /// Backward is bounded as a whole or, if `isDivided`, as the sum of its two
   /// parts.
-  std::vector<std::vector<PhaseTimes>> leastTimes(const Parallelism &config,
-                                                  const Boundary &boundary,
-                                                  bool isDivided);
-  StepProblem relaxedStep(const Parallelism &config, const Boundary &boundary,
+  std::vector<std::vector<PhaseTimes>>
+  leastTimes(const Parallelism &config, const Setting &setting,
+             const std::vector<PipelinePart> &parts, bool isDivided);
+  StepProblem relaxedStep(const Parallelism &config, const Setting &setting,
+                          const std::vector<PipelinePart> &parts,
                           const std::vector<std::vector<PhaseTimes>> &times);
   void setCompute(LeastStep &least, const Parallelism &config,
-                  const Boundary &boundary);
+                  const Setting &setting,
+                  const std::vector<PipelinePart> &parts);
   Bytes carriedBytes(const std::vector<int> &tensors,
                      const SegmentGraph &segment, const Parallelism &config,
                      const Boundary &boundary) const;

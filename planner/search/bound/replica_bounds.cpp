@@ -107,19 +107,14 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
       splitsOverTensor |= std::ranges::all_of(tensorAxes, [&](int axis) {
         return placementOf(gatheredLayout, axis) >= 0;
       });
-      Layout made = gatheredLayout; // layout of each micro-batch's gradient
-      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
-        if (mesh.axes[at(axis)].size > 1)
-          made = withPlacement(made, axis, kPartial);
-      for (int axis : state.reducedOncePerStep)
-        made = withPlacement(made, axis, kPartial);
       auto between = [&](const Layout &from, const Layout &to, double bytes,
                          double ofSegment = 1.0) {
         return stateReshardTime(from, to, parameter.shape, bytes, setting,
                                 ofSegment);
       };
       gather.add(between(state.stored, gatheredLayout, parameter.elementBytes));
-      reduce.add(between(made, accumulator, parameter.elementBytes));
+      reduce.add(between(gradientLayout(state, mesh), accumulator,
+                         parameter.elementBytes));
       reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
                              parameter.ofSegment));
       gatherStep.add(between(state.owned(), state.stored,

@@ -66,13 +66,10 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
                                                setting, ofSegment));
       };
       const Layout accumulator = accumulatorLayout(state, mesh);
-      const Layout whole = gathered(state.stored, mesh);
-      Layout made = whole;
-      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
-        if (mesh.axes[at(axis)].size > 1)
-          made = withPlacement(made, axis, kPartial);
-      raise(gather, state.stored, whole, parameter.elementBytes, 1.0);
-      raise(reduce, made, accumulator, parameter.elementBytes, 1.0);
+      raise(gather, state.stored, gathered(state.stored, mesh),
+            parameter.elementBytes, 1.0);
+      raise(reduce, gradientLayout(state, mesh), accumulator,
+            parameter.elementBytes, 1.0);
       raise(gatherOnce, state.owned(), state.stored, parameter.elementBytes,
             parameter.ofSegment);
       raise(reduceOnce, accumulator, state.owned(), gradientBytes,
@@ -97,6 +94,18 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
   return slice;
 }
 
+/// Counts the transfers between replicas in a step that may overlap compute.
+struct Transfers {
+  double gathers = 1.0;    ///< all-gathers of one weight
+  double reductions = 1.0; ///< reductions of one gradient
+};
+
+Transfers transfersOf(const Parallelism &config) {
+  const auto microBatches = static_cast<double>(config.microBatches());
+  return {config.zeroStage > 2 ? 2.0 * microBatches : 1.0,
+          config.zeroStage > 1 ? microBatches : 1.0};
+}
+
 // Returns whether a segment is repeated and reads a shared parameter, whose
 // cost counts in some of the repeats only.
 bool repeatsShared(const SegmentGraph &segment, const ModelGraph &model) {
@@ -111,23 +120,16 @@ bool repeatsShared(const SegmentGraph &segment, const ModelGraph &model) {
 
 std::vector<SumWeights> StepForm::weights(int zeroStage) const {
   std::vector<SumWeights> all;
-  for (const Segment &one : segments) {
-    SumWeights &weights = all.emplace_back();
-    weights.compute = weights.local = one.compute;
-    weights.gatherOnce = one.gather;
-    weights.reduceOnce = one.reduce;
-    // Other traffic in each micro-batch does not overlap compute.
-    weights.gather = zeroStage > 2 ? one.gather : one.compute;
-    weights.reduce = zeroStage > 1 ? one.reduce : one.compute;
-  }
+  for (const Segment &one : segments)
+    all.push_back(
+        overlapWeights(one.compute, one.gather, one.reduce, zeroStage));
   return all;
 }
 
 Seconds StepForm::of(const PricedParts &parts,
                      const Parallelism &config) const {
   const auto microBatches = static_cast<double>(config.microBatches());
-  const double uses = config.zeroStage > 2 ? 2.0 * microBatches : 1.0;
-  const double reductions = config.zeroStage > 1 ? microBatches : 1.0;
+  const Transfers transfers = transfersOf(config);
   Seconds time = fixed;
   for (const std::vector<PricedRun> &part : parts)
     for (const PricedRun &run : part) {
@@ -135,8 +137,9 @@ Seconds StepForm::of(const PricedParts &parts,
       const Segment &one = segments[at(run.plan->segment)];
       time += run.count *
               (one.compute * microBatches * (slice.forward + slice.backward) +
-               one.gather * uses * slice.gather +
-               one.reduce * reductions * slice.reduce + run.times->update);
+               one.gather * transfers.gathers * slice.gather +
+               one.reduce * transfers.reductions * slice.reduce +
+               run.times->update);
     }
   return time;
 }
@@ -207,8 +210,8 @@ public:
       : overlaps(theOverlaps), tax(replicaTaxOf(setting, config)),
         zero(config.zeroStage),
         microBatches(static_cast<double>(config.microBatches())),
-        uses(zero > 2 ? 2.0 * microBatches : 1.0),
-        reductions(zero > 1 ? microBatches : 1.0),
+        gathers(transfersOf(config).gathers),
+        reductions(transfersOf(config).reductions),
         sharing(sharingTime(setting, config)) {
     for (std::size_t s = 0; s < model.segments.size(); ++s) {
       const SegmentGraph &segment = model.segments[s];
@@ -294,10 +297,10 @@ private:
         const int left = !gathered.computes(s) + !reduced.computes(s);
         const double share = zero < 3    ? 1.0
                              : fromFirst ? 0.0
-                                         : 1.0 - left / uses;
-        addTax(uses * one.repeats, one.forward.tax, share, weights.gather,
+                                         : 1.0 - left / gathers;
+        addTax(gathers * one.repeats, one.forward.tax, share, weights.gather,
                form);
-        addTraffic(s, gathered, one.forward, uses, weights.gather, form);
+        addTraffic(s, gathered, one.forward, gathers, weights.gather, form);
       }
       if (!overlaps.reduce) {
         weights.reduce = 1.0;
@@ -372,7 +375,8 @@ private:
     for (const Segment &one : segments) {
       StepForm::Segment &weights = form.segments.emplace_back();
       weights.compute = 0.0;
-      addTaxed(uses * one.repeats, one.forward.tax, 1.0, weights.gather, form);
+      addTaxed(gathers * one.repeats, one.forward.tax, 1.0, weights.gather,
+               form);
       if (overlaps.reduce) // on the same stream
         addTaxed(reductions * one.repeats, one.backward.tax, 1.0,
                  weights.reduce, form);
@@ -384,7 +388,7 @@ private:
   const double tax;
   const int zero;
   const double microBatches;
-  const double uses, reductions; ///< transfers of a weight, a gradient, a step
+  const double gathers, reductions; ///< see Transfers
   const Seconds sharing;
   std::vector<Segment> segments;
 };

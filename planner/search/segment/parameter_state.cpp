@@ -26,12 +26,12 @@ std::vector<int> zeroAxes(const Mesh &mesh) {
   return axes;
 }
 
-// Returns `stored` split further over ZeRO's axes: along the longest unsplit
-// dimension that divides by them, else along a dimension that a tensor axis
-// splits. They are the minor axes of that dimension, so that one reduce-scatter
-// or all-gather for each of them changes one layout into the other. If no
-// dimension divides by all of these axes, fewer axes are used. With padding, a
-// dimension needs only as many rows as ranks.
+// Returns `stored` split further over ZeRO's axes. The axes split the longest
+// unsplit dimension that their ranks divide, else a dimension that a tensor
+// axis already splits. ZeRO's axes become the minor axes of that dimension, so
+// that one reduce-scatter or all-gather per axis changes one layout into the
+// other. If the ranks of all axes together divide no dimension, fewer axes are
+// used. With padding, a dimension only needs as many rows as ranks.
 Layout splitFurther(const Layout &stored, const Parameter &parameter,
                     const Mesh &mesh, bool padded) {
   auto mayBe = [&](std::size_t d, const Layout &layout) {
@@ -107,7 +107,8 @@ std::vector<std::vector<int>> subsetsOfTensorAxes(const Mesh &mesh) {
 constexpr double kSumBytes = 4;
 
 // Returns the time of accumulation by the measured kernels of mtplan's runtime.
-// They store the first micro-batch's gradient and add all others.
+// These kernels store the gradient of the first micro-batch and add the
+// gradients of all others.
 Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
                              const ParameterState &state,
                              const Setting &setting) {
@@ -120,10 +121,10 @@ Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
   return Bytes{bytes} / rate;
 }
 
-} // namespace
-
-Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
-  Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
+// Returns `layout`, partial over every unused axis whose ranks have different
+// samples or positions, and over ParameterState::reducedOncePerStep.
+Layout withPartialSums(Layout layout, const ParameterState &state,
+                       const Mesh &mesh) {
   for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
     if (mesh.axes[at(axis)].size > 1 &&
         placementOf(layout, axis) == kReplicated)
@@ -131,6 +132,17 @@ Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
   for (int axis : state.reducedOncePerStep)
     layout = withPlacement(layout, axis, kPartial);
   return layout;
+}
+
+} // namespace
+
+Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
+  return withPartialSums(state.gradientIsSplit ? state.owned() : state.stored,
+                         state, mesh);
+}
+
+Layout gradientLayout(const ParameterState &state, const Mesh &mesh) {
+  return withPartialSums(gathered(state.stored, mesh), state, mesh);
 }
 
 Layout gathered(Layout layout, const Mesh &mesh) {
@@ -188,7 +200,7 @@ Seconds accumulationTime(const Parameter &parameter,
                            "accumulate", setting.precision);
       rate.value > 0)
     return measuredAccumulation(rate, parameter, state, setting);
-  // The figures are bytes per 16-bit element.
+  // The software's figures are bytes per 16-bit element.
   double width = bytesOf(setting.precision) / 2.0;
   auto microBatches = static_cast<double>(setting.microBatches);
   double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),

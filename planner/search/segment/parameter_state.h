@@ -29,22 +29,29 @@ struct ParameterState {
 };
 
 /// Returns one rank's bytes of a gradient that several stages sum once a step.
-/// With ZeRO, ranks sum their shards. But trainers that flatten their state
-/// (SearchOptions::padsShards) sum all of the gradient that a rank has.
+/// With ZeRO, ranks sum only their shards. Trainers that flatten their state
+/// (SearchOptions::padsShards) sum the entire gradient of a rank instead.
 Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
                         const Setting &setting);
 
-/// Counts the bytes of a reported value, such as the loss. Ranks add the value
-/// up over the micro-batches, and reduce it once a step, in double precision.
+/// Counts the bytes of a reported value, such as the loss. Each rank sums the
+/// value over the micro-batches, and the ranks reduce the sum once a step, in
+/// double precision.
 inline constexpr double kReportedBytes = 8;
 
-/// Returns the layout of the gradient accumulator: the stored or the
-/// optimizer's layout, partial over every other axis whose ranks have different
-/// samples or positions, and partial over the axes in reducedOncePerStep.
+/// Returns the layout of the gradient accumulator. This is the stored layout
+/// or, if gradientIsSplit, the optimizer's. The accumulator is partial over
+/// every other axis whose ranks have different samples or positions, and over
+/// the axes in reducedOncePerStep.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
 /// Returns the layout after all-gathers over every axis but the tensor axes.
 Layout gathered(Layout layout, const Mesh &mesh);
+
+/// Returns the layout of a micro-batch's gradient before its reduction: the
+/// layout of the gathered weight, partial over every axis whose ranks have
+/// different samples or positions, and over the axes in reducedOncePerStep.
+Layout gradientLayout(const ParameterState &state, const Mesh &mesh);
 
 /// Returns the states that a parameter may have, replicated ones first.
 std::vector<ParameterState>
@@ -82,16 +89,17 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
-/// Returns the bytes of the accumulator's shard of one more repeat, which
-/// SearchOptions::scattersEarly needs; 0 without that option, for shared
-/// parameters, and unless ZeRO shards the optimizer's state but not the
-/// accumulator over a data axis.
+/// Returns the bytes that SearchOptions::scattersEarly needs for the
+/// accumulator's shard of one more repeat. The result is 0 without that option
+/// and for shared parameters. The result is also 0 unless, over some data axis,
+/// ZeRO shards the optimizer's state but not the accumulator.
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Returns the weighted time per step and the bytes of storing and updating one
-/// repeat's parameter. If `pays` is false, another segment bears that cost, and
-/// the result is only the bytes of this segment's gradient accumulator.
+/// Returns the cost of storing and updating one repeat's parameter: the
+/// weighted time per step and the bytes. If `pays` is false, another segment
+/// bears that cost, and the result is only the bytes of this segment's gradient
+/// accumulator.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays = true,
                    const SumWeights &weights = {});

@@ -40,11 +40,12 @@ inline bool isReplicated(const Boundary &boundary) {
          });
 }
 
-/// Holds the weights of one segment's times in the minimised sum. They differ
-/// from 1 where another sum bounds the step, because compute overlaps traffic
-/// of parameters and gradients between replicas.
+/// Holds the weights of one segment's times in the sum that the solver
+/// minimises. If compute overlaps the traffic of parameters and gradients
+/// between replicas, the sum with all weights 1 may exceed the step, and sums
+/// with other weights bound the step instead.
 struct SumWeights {
-  double compute = 1.0; ///< all that is not named below
+  double compute = 1.0; ///< everything that has no member below
   /// Scales slices and masks of weights and gradients in each micro-batch.
   double local = 1.0;
   double gather = 1.0, reduce = 1.0;         ///< in each micro-batch
@@ -59,9 +60,25 @@ struct SumWeights {
   }
 };
 
+/// Returns weights that scale the overlappable traffic between replicas:
+/// all-gathers by `gather`, reductions by `reduce`. Traffic that runs once a
+/// step can overlap compute; in each micro-batch, all-gathers can under ZeRO-3,
+/// and reductions under ZeRO-2 and ZeRO-3. Traffic that cannot overlap compute
+/// is scaled by `compute`.
+inline SumWeights overlapWeights(double compute, double gather, double reduce,
+                                 int zeroStage) {
+  SumWeights weights;
+  weights.compute = weights.local = compute;
+  weights.gatherOnce = gather;
+  weights.reduceOnce = reduce;
+  weights.gather = zeroStage > 2 ? gather : compute;
+  weights.reduce = zeroStage > 1 ? reduce : compute;
+  return weights;
+}
+
 /// Holds one configuration for the solver: a mesh, a micro-batch, and every
-/// other value on which prices depend. Members that SearchOptions or
-/// Parallelism also has are explained there.
+/// other value on which prices depend. Members that occur in SearchOptions or
+/// Parallelism, too, are explained there.
 struct Setting {
   Mesh mesh;
   std::vector<AxisRule> rules; ///< by axis
@@ -74,8 +91,8 @@ struct Setting {
   bool scattersEarly = false;
   bool gathersAhead = false;
   Recompute recompute = Recompute::none; ///< applies to repeated segments
-  /// Holds the share of a segment's repeats that recompute; the others save all
-  /// values. Prices are those of a mean repeat.
+  /// Holds the share of a segment's repeats that recompute; the other repeats
+  /// save all values. Prices are averages over the repeats.
   double recomputeShare = 1.0;
   std::vector<SumWeights> sumWeights; ///< by segment; empty: all are 1
   /// Holds the share of the micro-batches whose gradients of weights count in
@@ -85,8 +102,8 @@ struct Setting {
   double weightsShare = 1.0;
   Offload offload = Offload::none;
   int tiles = 1;
-  /// Say whether the device's update, and the host's work for the optimizer,
-  /// run in sequence with the traffic between replicas.
+  /// These say whether the device's update, and the host's work for the
+  /// optimizer, run in sequence with the traffic between replicas.
   bool updateAddsUp = true, hostAddsUp = true;
   double inFlight = 1.0; ///< see inFlightOf()
   int parts = 1;         ///< virtual stages per stage
@@ -106,14 +123,14 @@ struct Setting {
   }
 };
 
-/// Returns how `strategy` uses the tensor axes, the first of which is
-/// `tensorAxis`, as in Pins::ops: "column", or "column+row" if two axes are
-/// used differently.
+/// Returns how `strategy` uses the tensor axes, in the format of Pins::ops:
+/// "column", or "column+row" if two axes are used differently. `tensorAxis` is
+/// the first tensor axis.
 std::string wordOf(const Op &op, const Strategy &strategy, int tensorAxis);
 
-/// Counts the bytes per element of training state. Mixed precision takes 2 for
-/// the gradient and 12 for the optimizer's state, beside 2 for the weight
-/// (Rajbhandari et al. 2020, section 3.1).
+/// Counts the bytes per element of training state. Mixed precision takes 2
+/// bytes for the gradient and 12 for the optimizer's state, in addition to 2
+/// for the weight (Rajbhandari et al. 2020, section 3.1).
 struct StateBytes {
   double gradient = 2;
   double optimizer = 12;
@@ -130,13 +147,13 @@ StateBytes stateBytesOf(const Setting &setting);
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
-  Split split = Split::head; ///< if not allowed, the divisor does not matter
+  Split split = Split::head; ///< matters only if tp may use this split
 };
 
-/// Describes a search that runs.
+/// Describes the progress of a running search.
 struct SearchState {
-  std::int64_t open = 0; ///< number of configurations left to decide
-  /// Is the step of the fastest plan so far.
+  std::int64_t open = 0; ///< number of configurations not decided yet
+  /// Holds the step of the fastest plan so far.
   Seconds fastest{std::numeric_limits<double>::infinity()};
 };
 
@@ -151,11 +168,11 @@ struct SearchOptions {
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
   Choices<int> recomputeLayers{{-1}}; ///< for full recomputation
-  /// Says whether `recomputeLayers` also holds for uneven cuts. Otherwise all
-  /// their layers recompute, or none.
+  /// Says whether `recomputeLayers` also holds for uneven cuts. Otherwise
+  /// either all layers of an uneven cut recompute, or none.
   bool countsOfUnevenCuts = true;
   Choices<Offload> offload{{Offload::none}}; ///< requires a machine with hosts
-  Choices<int> tiles{{1}}; ///< other numbers than 1 only in ZeRO stage 3
+  Choices<int> tiles{{1}}; ///< numbers above 1 only in ZeRO stage 3
   std::vector<int> layers; ///< by virtual stage; empty: evenly distributed
   /// Says whether pipelines with one chunk per stage may also be cut unevenly
   /// (unevenCuts()). The option is ignored if `layers` is set.
@@ -165,12 +182,12 @@ struct SearchOptions {
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
   /// Says whether ZeRO pads dimensions that the number of shards does not
-  /// divide, like trainers that flatten their state. The IR cannot express
+  /// divide. Trainers that flatten their state do so, but the IR cannot express
   /// padding.
   bool padsShards = false;
-  /// Says whether each segment outside the layers that uses a shared weight,
-  /// such as a tied embedding, has a gradient accumulator of its own, so that
-  /// the order of micro-batches does not change the sums.
+  /// Says whether each segment that does not repeat has its own gradient
+  /// accumulator for a shared weight, such as a tied embedding. Then the order
+  /// of micro-batches does not change the sums.
   bool sumsPerUse = false;
   /// Says whether ZeRO-1 reduce-scatters gradients during backward, into the
   /// accumulators of the next repeat. This needs memory for the shards of one
@@ -191,14 +208,14 @@ struct SearchOptions {
   const Pins *pins = nullptr;
   int top = 1; ///< number of plans to return, best first
   /// Holds the share of the fastest plan's step by which the first plan may be
-  /// slower in order to be simpler (search/simplest.h).
+  /// slower if it is simpler (search/simplest.h).
   double tolerance = 0.0;
   /// Limits the step: slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
   /// The search calls `stop` between candidates and between bounds. If `stop`
-  /// returns true, the search stops or, as long as there is no plan, solves
-  /// candidates that probably fit until there is one. If null, the search never
-  /// stops early.
+  /// returns true, the search stops. If there is no plan yet, the search first
+  /// solves candidates that probably fit, until there is a plan. If `stop` is
+  /// null, the search never stops early.
   std::function<bool()> stop;
   /// If set, the search calls `watch` between candidates, on the thread that
   /// started the search. An exception ends the search.

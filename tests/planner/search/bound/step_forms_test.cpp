@@ -1,6 +1,7 @@
 //===- step_forms_test.cpp - Linear bounds against every plan -------------===//
 
 #include <array>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +25,39 @@ public:
                         drawn.options.overlaps);
   }
 
+  /// Compares the solver's minimum of a random form with the form's least value
+  /// over all plans that fit. Returns whether the solver found the minimum.
+  bool compareMinimum(std::mt19937 &random) {
+    std::uniform_real_distribution<double> weight(0.0, 2.0);
+    StepForm form;
+    form.fixed = {weight(random)};
+    for (std::size_t s = 0; s < graph.segments.size(); ++s)
+      form.segments.push_back({weight(random), weight(random), weight(random)});
+    double least = kInfinity;
+    EveryPlan(drawn, config, std::nullopt).visit([&](const auto &plan) {
+      if (plan.fits)
+        least = std::min(least, valueOf(form, plan));
+    });
+    Setting weighted = setting;
+    weighted.sumWeights = form.weights(config.zeroStage);
+    StageCache cache;
+    const StageSolution &solution =
+        StageSolver(graph, weighted, config, cache)
+            .solve(repeatsOf(graph, pipelineParts(graph, config.layers)),
+                   inFlightOf(config, 0), {});
+    EXPECT_LE((form.fixed + solution.looseBound).value, least * (1 + 1e-9));
+    if (solution.outcome != StageSolution::Outcome::fits || !solution.optimal)
+      return false;
+    PricedParts parts(1);
+    for (std::size_t i = 0; i < solution.runs.size(); ++i)
+      parts.front().push_back(
+          {&solution.runs[i], &solution.times[i], solution.runs[i].count});
+    const double found = form.of(parts, config).value;
+    EXPECT_NEAR(found, least, 1e-9 * least);
+    EXPECT_NEAR((form.fixed + solution.lowerBound).value, found, 1e-9 * found);
+    return true;
+  }
+
   /// Checks all plans, and returns their number.
   int run() {
     int plans = 0;
@@ -38,7 +72,17 @@ public:
   int near = 0;
 
 private:
-  void check(const PlannedCandidate &plan) {
+  double valueOf(const StepForm &form, const PlannedCandidate &plan) const {
+    double value = 0.0;
+    withParts(plan, [&](const PricedParts &parts) {
+      value = form.of(parts, config).value;
+    });
+    return value;
+  }
+
+  // Calls `visit` with the plan's priced parts.
+  template <typename Visit>
+  void withParts(const PlannedCandidate &plan, Visit visit) const {
     std::vector<PhaseTimes> times;
     std::vector<bool> paid(graph.parameters.size(), false);
     for (const SegmentPlan &run : plan.parts.front())
@@ -48,6 +92,14 @@ private:
       const SegmentPlan &run = plan.parts.front()[i];
       parts.front().push_back({&run, &times[i], run.count});
     }
+    visit(parts);
+  }
+
+  void check(const PlannedCandidate &plan) {
+    withParts(plan, [&](const PricedParts &parts) { check(plan, parts); });
+  }
+
+  void check(const PlannedCandidate &plan, const PricedParts &parts) {
     const double step = plan.time.step.value;
     double most = 0.0;
     for (std::size_t i = 0; i < forms.size(); ++i) {
@@ -98,6 +150,27 @@ TEST(StepForms, NeverExceedTheStepOfAnyPlan) {
   EXPECT_GT(near, plans / 2) << "bounds that are seldom near are useless";
   for (int count : byZero)
     EXPECT_GT(count, 500);
+}
+
+TEST(StepForms, AreMinimisedByTheSolverWithTheirWeights) {
+  std::mt19937 random(5);
+  int compared = 0, found = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Case drawn = drawTiny(seed);
+    for (const Parallelism &config :
+         wholeSpace(drawn.model, drawn.machine, drawn.options)) {
+      if (config.pp > 1 || config.offload != Offload::none ||
+          EveryPlan(drawn, config, std::nullopt).size() > 300)
+        continue;
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", tp " << config.tp
+                                      << ", ZeRO " << config.zeroStage
+                                      << ", micro-batch " << config.microBatch);
+      ++compared;
+      found += FormsCheck(drawn, config).compareMinimum(random);
+    }
+  }
+  EXPECT_GT(compared, 500);
+  EXPECT_GT(found, compared / 2);
 }
 
 } // namespace
