@@ -1,5 +1,5 @@
 # Shortcuts for developers. The work itself is in scripts/, CMakePresets.json
-# and ctest. Every target can be repeated: it does only the missing work.
+# and ctest. A target that is run again does only the missing work.
 
 .PHONY: demo test test-all packages setup build package wheel format docs bench clean help
 .DEFAULT_GOAL := help

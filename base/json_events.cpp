@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t kLongestShown = 80;
 constexpr std::size_t kFirstShown = 4; // leading names of a shortened path
 
-// Returns nlohmann's error message without its number and position. The message
-// is truncated, because it quotes the last token, which may be the whole file.
+// Returns nlohmann's error message without the error number and the position.
+// The message is truncated, because it quotes the last token, which may be the
+// whole file.
 std::string reasonOf(std::string what) {
   if (const std::size_t end = what.find("] "); end != std::string::npos)
     what.erase(0, end + 2);
@@ -185,7 +186,7 @@ private:
   const std::size_t mostDepth;
   JsonEvents &events;
   JsonPath path;
-  std::vector<Keys> keys; // one set per open container, reused after it closes
+  std::vector<Keys> keys; // one per open container; reused later
 };
 
 } // namespace

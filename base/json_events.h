@@ -20,9 +20,9 @@
 namespace mtplan::base {
 
 struct JsonScalar {
-  /// A `whole` number has no sign, point or exponent and fits in 64 bits. A
-  /// `negative` number is an integer with a minus sign, such as "-0", and fits
-  /// in 64 bits, too. Every other number is `real`.
+  /// A `whole` number has no sign, decimal point or exponent and fits in 64
+  /// bits. A `negative` number is an integer with a minus sign, such as "-0",
+  /// and fits in 64 bits, too. Every other number is `real`.
   enum class Kind { null, boolean, whole, negative, real, string };
   Kind kind;
   bool boolean = false;
@@ -52,7 +52,7 @@ public:
   virtual void repeatedKey(const JsonPath &path);
 };
 
-/// Reports text that is not acceptable JSON, with the byte `offset` of the
+/// Reports text that the reader rejects. `offset` is the byte position of the
 /// fault.
 class JsonTextFault : public std::runtime_error {
 public:
@@ -67,8 +67,9 @@ public:
 void readJsonEvents(std::string_view text, std::size_t mostDepth,
                     JsonEvents &events);
 
-/// Formats a path for a message as "/a/shape/1". A long name loses its end and
-/// a long path its middle, because either may be as long as the file.
+/// Formats a path for a message as "/a/shape/1". The end of a long name and the
+/// middle of a long path are omitted, because either may be as long as the
+/// file.
 std::string shown(const JsonPath &path);
 /// Formats a name or a value for a message on one line. Long text is truncated.
 std::string shown(std::string_view text);

@@ -42,12 +42,12 @@ std::optional<std::int64_t> readInteger(const Json &value,
                                         JsonErrors &errors);
 
 /// Reads the members of one object. If a key is missing, a method without a
-/// fallback records a fault and returns the least number of the range, 0 or
-/// empty text.
+/// fallback records a fault and returns the smallest number of the range, index
+/// 0 or empty text.
 class JsonFields {
 public:
-  /// Records a fault if `value` is not an object. Every member is then missing,
-  /// and no further fault is recorded.
+  /// Records a fault if `value` is not an object. Every member then counts as
+  /// missing, and no further fault is recorded.
   JsonFields(const Json &value, std::string where, JsonErrors &notes);
 
   /// Returns the member, or null if it is missing. Marks `key` as an allowed

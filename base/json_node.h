@@ -65,16 +65,17 @@ private:
 
 class JsonMembers {
 public:
-  /// \throws JsonError if the value is not an object or has another member
+  /// \throws JsonError if the value is not an object or has a member that is
+  /// not in `names`
   JsonMembers(const JsonNode &object, std::span<const std::string_view> names);
 
   bool has(std::string_view name) const;
   std::optional<JsonNode> find(std::string_view name) const;
   JsonNode need(std::string_view name) const;
 
-  /// An index must be at least 0, a count from 1 to `most`, and an integer from
-  /// `least` to `most`. If the member is missing, these methods return
-  /// `otherwise` or, without such a parameter, throw JsonError.
+  /// An index must be at least 0, a count must be from 1 to `most`, and an
+  /// integer must be from `least` to `most`. If the member is missing, these
+  /// methods return `otherwise` or, without such a parameter, throw JsonError.
   int index(std::string_view name) const;
   int index(std::string_view name, int otherwise) const;
   int count(std::string_view name, std::int64_t most) const;

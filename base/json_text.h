@@ -2,7 +2,7 @@
 //
 // Parses JSON text into values. The parser is stricter than many others: it
 // rejects a key that is given twice, deep nesting, NaN and zero bytes, because
-// a file with one of these may not mean what its author intended.
+// a file that contains one of these is probably not what its author intended.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,9 @@ namespace mtplan::base {
 /// output is deterministic.
 using Json = nlohmann::ordered_json;
 
-/// Is thrown for a text or a value that is rejected. what() starts with the
-/// JSON pointer of the fault or, if the text is not JSON, is too long or is
-/// nested too deeply, with "line:column".
+/// Reports a rejected text or value. what() starts with the JSON pointer of the
+/// fault or, if the text is not JSON, is too long or is nested too deeply, with
+/// "line:column".
 class JsonError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

@@ -10,8 +10,8 @@ namespace mtplan::base {
 
 namespace {
 
-// Returns the cost of substituting `a` for `b`: 2 for another letter, 1 for
-// another case.
+// Returns the cost of substituting `a` for `b`: 0 if the characters are equal,
+// 1 if only their case differs, and 2 otherwise.
 std::size_t letterDistance(char a, char b) {
   if (a == b)
     return 0;
@@ -40,8 +40,8 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
 
 // Returns a function from a candidate to its sort key. Candidates that begin
 // with `word` come first, because a person who types the beginning of a long
-// name means that name. The edit distance orders these candidates, and then the
-// others. A very long `word` is truncated, because the cost is quadratic.
+// name means that name. Within both groups, candidates are sorted by edit
+// distance. A very long `word` is truncated, because the cost is quadratic.
 auto distanceTo(std::string_view word) {
   constexpr std::size_t kLongest = 64;
   return [word = word.substr(0, kLongest)](std::string_view candidate) {

@@ -10,10 +10,10 @@
 
 namespace mtplan::base {
 
-/// Returns the candidate nearest to `word`: a candidate that begins with `word`
-/// if there is one, else the candidate with the least edit distance. A change
-/// of case counts as half an edit. If several candidates are equally near, the
-/// first is returned.
+/// Returns the candidate nearest to `word`: if some candidates begin with
+/// `word`, the nearest of these, else the candidate with the least edit
+/// distance. A change of case counts as half an edit. If several candidates are
+/// equally near, the first is returned.
 /// \param candidates  not empty
 std::string_view nearestTo(std::string_view word,
                            std::span<const std::string_view> candidates);

@@ -6,14 +6,14 @@
 Compiles GPT-2 124M (1.4 GiB of state in fp32) for 1, 2 and 4 ranks and trains
 it on synthetic data with a save every two steps. For each run the script
 measures how long training waited for the saves that ran beside training, and
-how fast the last save, with nothing beside it, was written. That rate is
-compared with the mean rate of `dd conv=fsync` of as many random bytes to the
-same disk just before and just after the run. Then the script kills a run after
-a save and measures the time from the kill to the end of the first new step.
+how fast the last save, which ran alone, was written. That rate is compared with
+the mean rate of `dd conv=fsync` of as many random bytes to the same disk just
+before and just after the run. Then the script kills a run after a save and
+measures the time from the kill to the end of the first new step.
 
 On virtual machines, memory that a process has just given back is several times
-as fast to write as other memory. Therefore each dd waits a few seconds after
-the run before it.
+as fast to write as other memory. Therefore each dd starts a few seconds after
+the preceding run.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def compiled(folder, ranks):
         return
     with open(f"{ROOT}/examples/gpt2-124m.json") as file:
         model = json.load(file)
-    model["n_positions"] = 64  # short, as only the size of the state matters
+    model["n_positions"] = 64  # short, because only the size of the state matters
     path = f"{folder}/gpt2-124m.json"
     with open(path, "w") as file:
         json.dump(model, file)
@@ -140,8 +140,8 @@ def main():
     parser.add_argument("--ranks", default="1,2,4")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--restarts", type=int, default=3)
-    parser.add_argument("--folder", help="on the disk in question; what was "
-                        "compiled stays there (default: a temporary one)")
+    parser.add_argument("--folder", help="a folder on the disk to measure; compiled "
+                        "plans stay there (default: a temporary folder)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary

@@ -3,13 +3,13 @@
 
     bench/compare_torch.py build/release/bin --torch-python python3 > table.md
 
-For each case both train a few steps, one program after the other, --pairs
+For each case both programs train a few steps, one after the other, --pairs
 times. The median step time without the first step gives the tokens/s of a run,
 and the table has medians over runs. A run in which other programs took more
-than --quiet of the cores is repeated, up to --attempts runs in all. The least
-disturbed run counts, and the last line states the largest share of other
-programs in a run that counts. The script also compares mtrun on two ranks, each
-with half of --threads, with mtrun on one rank with all threads.
+than the share --quiet of all cores is repeated, up to --attempts runs in all.
+The least disturbed run counts, and the last line states the largest share that
+other programs had in a run that counts. The script also compares mtrun on two
+ranks, each with half of --threads, with mtrun on one rank with all threads.
 """
 
 import argparse
@@ -212,9 +212,9 @@ def compare(flags, runner, folder):
             print(f"| {name} | {precision} | {layout.replace('--', '')} | {alone:.0f} "
                   f"| {both:.0f} | {100 * (1 - both / alone):.1f} % |", flush=True)
     torch = getattr(flags, "torch_version", "none")
-    print(f"\nPyTorch {torch}; Python {platform.python_version()}; {runner.again} runs made "
-          f"again, as others were busy; of those that count, others had "
-          f"{100 * runner.disturbed:.1f} % of the cores at most.")
+    print(f"\nPyTorch {torch}; Python {platform.python_version()}; {runner.again} runs "
+          f"repeated because other programs were busy; in the runs that count, other programs "
+          f"used at most {100 * runner.disturbed:.1f} % of the cores.")
 
 
 def main():
@@ -224,7 +224,7 @@ def main():
     parser.add_argument("--models", nargs="+", default=["gpt2-124m", "llama-30m"])
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--bf16", nargs="+", default=["autocast"],
-                        help="ways of PyTorch: autocast, plain, master")
+                        help="PyTorch variants: autocast, plain, master")
     parser.add_argument("--also-without-dropout", action="store_true")
     parser.add_argument("--layouts", nargs="*", default=["--tp 2", "--dp 2", "--dp 2 --zero 1"])
     parser.add_argument("--pairs", type=int, default=3)
@@ -234,8 +234,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quiet", type=float, default=0.03)
     parser.add_argument("--attempts", type=int, default=6)
-    parser.add_argument("--lock", help="a file that others who measure here lock, too")
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds, for the lock")
+    parser.add_argument("--lock", help="a lock file shared by all benchmarks of this machine")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds to wait for the lock")
     flags = parser.parse_args()
     flags.binaries = flags.binaries.resolve()
     with tempfile.TemporaryDirectory() as folder:

@@ -57,16 +57,16 @@ def parsed():
                         help="--prepare also without the test suites for GPUs")
     parser.add_argument("--part", action="append", default=[], choices=[*PARTS, "all"])
     parser.add_argument("--report", action="store_true", help="print all parts as Markdown")
-    parser.add_argument("--prepared", type=pathlib.Path, help="what --prepare made")
-    parser.add_argument("--results", type=pathlib.Path, help="where parts leave what they found")
+    parser.add_argument("--prepared", type=pathlib.Path, help="the folder that --prepare wrote")
+    parser.add_argument("--results", type=pathlib.Path, help="folder for the parts' results")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "bin")
-    parser.add_argument("--mtrun", type=pathlib.Path, help="another one than that of --binaries")
+    parser.add_argument("--mtrun", type=pathlib.Path, help="default: mtrun of --binaries")
     parser.add_argument("--backend", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--scale", choices=["full", "tiny"], default="full",
                         help="tiny: models of a rehearsal")
-    parser.add_argument("--seconds", type=float, default=500, help="for each part")
-    parser.add_argument("--pairs", type=int, default=2, help="of runs, in the parts of speed")
-    parser.add_argument("--steps", type=int, default=12, help="that count, of each of them")
+    parser.add_argument("--seconds", type=float, default=500, help="time limit of each part")
+    parser.add_argument("--pairs", type=int, default=2, help="pairs of runs in each speed part")
+    parser.add_argument("--steps", type=int, default=12, help="measured steps of each run")
     parser.add_argument("--torch-python", default="python3")
     parser.add_argument("--torch-ways", nargs="+", metavar="WAY",
                         default=["eager master", "eager autocast", "compiled master"],

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""torch_modules.py [--write PAGE] [NAME ...]: tries to import modules of
-transformers, and writes the table of docs/torch-models.md.
+"""Imports modules of transformers, and writes docs/torch-models.md.
 
-A module that imports is also compared with PyTorch in double precision: the loss
-and every gradient of the imported graph. The modules are tiny, have random weights
-and need no network. The package mtplan, torch and transformers must be importable.
-Exits with 1 if an imported module fails or computes something else.
+    bench/torch_modules.py [--write PAGE] [NAME ...]
+
+For each module that mtplan imports, the loss and every gradient of the imported
+graph are compared with PyTorch in double precision. The modules are tiny, have
+random weights and need no network. The packages mtplan, torch and transformers must
+be importable. Exits with 1 if an imported module fails or differs from PyTorch.
 """
 
 import argparse
@@ -177,17 +178,17 @@ def example_for(module):
 
 
 def short(text):
-    """Returns the first clause of a message, for a table. A file that it names
-    loses its folders."""
+    """Returns the first clause of a message, for a table. The path of a file that
+    the message names is reduced to the file's name."""
     text = re.sub(r"\S*/([\w.]+:\d+)", r"\1", text.splitlines()[0])
     place, _, reason = text.rpartition(".py:")
     line, colon, reason = reason.partition(": ")
     text = f"{place}.py:{line}: " if place and colon else ""
-    return text + re.split(r": known|; the nearest|: the nearest", reason or line)[0]
+    return text + re.split(r"; supported: |; the nearest|: the nearest", reason or line)[0]
 
 
 def fallbacks(imported):
-    """Returns where a module is imported by general operators."""
+    """Lists the places of a module that are imported as general operators."""
     found = {}
     for label, equation, file, line in EINSUM.findall(imported.text):
         if not LINEAR.match(equation):
@@ -203,7 +204,7 @@ def fallbacks(imported):
 
 
 def row(name, fields):
-    """Returns outcome, fallbacks or the reason of a failure, and the error."""
+    """Returns the outcome, the fallbacks or the reason of a failure, and the error."""
     try:
         module = module_of(name, fields)
         with warnings.catch_warnings():
@@ -220,11 +221,11 @@ def row(name, fields):
 HEAD = """\
 # Modules of transformers
 
-The table lists which modules of transformers {version} `mtplan.plan` imports, with
-PyTorch {torch}. The modules are those of tiny configs; `bench/torch_modules.py` writes the page. For a module that
-imports, the loss and every gradient of the imported graph are PyTorch's to {bound:g} in double precision. *Falls back* names what
-is imported by general operators, which are sharded only where every operator that reads them allows it: products that are no
-linear layers, as einsums, and indices that PyTorch computes, as inputs. [python.md](python.md#plan-a-module) says what is known.
+The table lists which modules of transformers {version} `mtplan.plan` imports, with PyTorch {torch}. The modules are those of
+tiny configs. `bench/torch_modules.py`, which writes this page, and the tests compare the loss and every gradient of an
+imported graph with PyTorch's, to {bound:g} in double precision. *Falls back* names what is imported by general operators, which are
+sharded only where every operator that reads them allows it: products that are not linear layers become einsums, and indices
+that PyTorch computes become inputs. [python.md](python.md#plan-a-module) lists what is supported.
 
 {imports} of {all} modules import, and {refuses} are refused.
 

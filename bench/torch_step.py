@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Times one rank's training step in PyTorch, to compare mtrun with.
+"""Times one rank's training step in PyTorch, for comparison with mtrun.
 
-Reads the same Hugging Face configuration (gpt2, llama or qwen2), builds the model as
-people write it for PyTorch (one product for q, k and v, F.linear,
-F.scaled_dot_product_attention, F.cross_entropy, fused AdamW, a clip of the
-gradients' norm), eager or with --compile, and trains it on random tokens, on
-CPU cores or (--device cuda) a GPU. Prints one JSON object: seconds of every
-step, tokens/s by their median, peak memory (of a GPU: what PyTorch reserved).
+The script reads the Hugging Face configuration (gpt2, llama or qwen2) that mtplan
+reads. It builds the model as is usual in PyTorch: one product for q, k and v,
+F.linear, F.scaled_dot_product_attention, F.cross_entropy, fused AdamW and a clip of
+the gradients' norm. The model is trained on random tokens, eagerly or with
+--compile, on CPU cores or, with --device cuda, on a GPU. The script prints one JSON
+object: the seconds of every step, tokens/s by the median step, and peak memory,
+which on a GPU is the memory that PyTorch reserved.
 
 --bf16 selects one of three ways of --precision bf16: `autocast` (f32 weights
 under autocast, the usual way), `plain` (everything in bf16, even the moments,
@@ -86,7 +87,7 @@ class Model(nn.Module):
     def __init__(self, config, sequence):
         super().__init__()
         gpt = config["model_type"] == "gpt2"
-        biased = config["model_type"] in ("gpt2", "qwen2")  # q, k and v
+        biased = config["model_type"] in ("gpt2", "qwen2")  # whether q, k and v have biases
         hidden = config["n_embd" if gpt else "hidden_size"]
         heads = config["n_head" if gpt else "num_attention_heads"]
         inner = (config["n_inner"] or 4 * hidden) if gpt else config["intermediate_size"]

@@ -1,5 +1,5 @@
-# The search allocates and frees millions of small objects. With jemalloc it
-# takes three quarters of the time that it takes with the C library's allocator.
+# The search allocates and frees millions of small objects. With jemalloc, the
+# search takes three quarters of the time that the C library's allocator needs.
 find_library(MTPLAN_JEMALLOC jemalloc)
 mark_as_advanced(MTPLAN_JEMALLOC)
 

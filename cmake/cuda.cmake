@@ -1,16 +1,16 @@
 # Finds CUDA. runtime/cuda is built only with nvcc; all other code does not need
 # it. The variables tell which parts were found:
 #
-#   MTPLAN_CUDA   nvcc. Device code is built for the GPUs of this machine, else
-#                 for H100 and, as PTX, its successors; the preset `package`
-#                 adds A100.
+#   MTPLAN_CUDA   nvcc. Device code is built for the GPUs of this machine. If
+#                 there are none, it is built for H100 and, as PTX, for later
+#                 GPUs. The preset `package` adds A100.
 #   MTPLAN_NCCL   NCCL (target mtplan_nccl), for ranks on different GPUs.
 #   MTPLAN_CUDNN  cuDNN and its C++ frontend (target mtplan_cudnn), for faster
 #                 attention. scripts/setup_cudnn.sh fetches the frontend.
 #
 # Builds with sanitizers have no CUDA, because sanitizers support neither
-# devices nor the fibers of tests/emulator. The Python package has none, because
-# device code would make it several times as large.
+# devices nor the fibers of tests/emulator. The Python package has no CUDA,
+# because device code would make the package several times as large.
 set(MTPLAN_CUDA OFF)
 set(MTPLAN_NCCL OFF)
 set(MTPLAN_CUDNN OFF)
@@ -52,7 +52,7 @@ if(CMAKE_CUDA_COMPILER)
     message(STATUS "no NCCL: ranks on several GPUs are left out")
   endif()
   find_path(MTPLAN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  # NVIDIA's Python wheels have only the second name.
+  # NVIDIA's Python wheels have only the second of these file names.
   find_library(MTPLAN_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9
     HINTS ${CUDAToolkit_LIBRARY_DIR})
   find_path(MTPLAN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS
@@ -72,7 +72,8 @@ if(CMAKE_CUDA_COMPILER)
       CUDA::nvrtc)
   else()
     message(STATUS
-      "no cuDNN with its frontend and NVRTC: attention is by our own kernels")
+      "no cuDNN with its frontend and NVRTC: "
+      "attention uses mtplan's own kernels")
   endif()
 else()
   message(STATUS "no nvcc: GPUs are left out")

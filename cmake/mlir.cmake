@@ -1,6 +1,6 @@
-# Only the target mtplan_mlir has MLIR's include folders, so an MLIR include in
-# a library that does not USE it is a compile error. SYSTEM exempts MLIR's
-# headers and generated files from -Werror.
+# Only the target mtplan_mlir has MLIR's include folders, so that a library that
+# does not name mtplan_mlir under USES cannot include MLIR. SYSTEM exempts
+# MLIR's headers and generated files from -Werror.
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
@@ -11,10 +11,12 @@ target_include_directories(mtplan_mlir SYSTEM INTERFACE
   ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS} ${PROJECT_BINARY_DIR})
 target_compile_options(mtplan_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
-# The shared libraries are quick to link. The archives give programs that need
-# no LLVM where they run, and the linker takes only what these programs call.
+# Shared libraries are quick to link. The Python package links static libraries:
+# its programs then need no LLVM on the user's machine, and the linker takes
+# only the functions that these programs call.
 if(MTPLAN_PYTHON)
-  # Debian's archives of MLIR ask for LLVM's shared library.
+  # Debian's static libraries of MLIR depend on LLVM's shared library. The loop
+  # replaces this dependency by the static library LLVMSupport.
   foreach(archive ${MLIR_EXPORTED_TARGETS})
     get_target_property(needed ${archive} INTERFACE_LINK_LIBRARIES)
     if("LLVM" IN_LIST needed)
@@ -36,8 +38,9 @@ set(MTPLAN_MLIR_HEADERS <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
 
 # mtplan_precompile(<target>)
 #
-# Precompiles these headers for the target. All targets reuse the precompiled
-# file of mtplan_ir, because it takes as long to build as ten small sources.
+# Precompiles MTPLAN_MLIR_HEADERS for the target. All targets reuse the
+# precompiled file of mtplan_ir, because building that file takes as long as
+# building ten small sources.
 function(mtplan_precompile target)
   if(target STREQUAL mtplan_ir)
     mtplan_precompiled(mtplan_ir HEADERS ${MTPLAN_MLIR_HEADERS})

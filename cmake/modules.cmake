@@ -3,7 +3,8 @@ add_custom_target(modules)
 # mtplan_module(<name> SOURCES <file>... USES <target>...)
 #
 # Builds lib/libmtplan_<name>.so, which programs load at run time
-# (runtime/modules). Functions in both are resolved to the program's.
+# (runtime/modules). If a function is defined in both the program and the
+# module, the dynamic linker uses the program's.
 function(mtplan_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(mtplan_${name}_module MODULE ${ARG_SOURCES})
@@ -23,8 +24,9 @@ endfunction()
 
 # mtplan_hide_symbols(<target>)
 #
-# Hides the symbols of a library that defines functions of a module and forwards
-# their calls to it, so that the module does not resolve them to the library's.
+# Hides the symbols of a library that defines the same functions as a module and
+# forwards their calls to the module. Otherwise the dynamic linker would use the
+# library's functions within the module, too.
 function(mtplan_hide_symbols target)
   target_compile_options(${target} PRIVATE -fvisibility=hidden)
 endfunction()

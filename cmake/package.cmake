@@ -1,4 +1,5 @@
-# Archives that run where nothing can be installed (docs/packages.md):
+# CPack writes packages, whose programs run where nothing can be installed
+# (docs/packages.md):
 #
 #   mtplan-<version>-linux-<processor>.tar.xz        mtrun, its modules, and
 #                                                    the examples
@@ -6,16 +7,17 @@
 #   mtplan-<version>-linux-<processor>-tests.tar.xz  the GPU test suites, and
 #                                                    scripts that run them
 #
-# All unpack into the same folder. A package contains the libraries that its
-# programs link to, except for CUDA's, MPI's and the C library, which the target
-# machine provides. Its C library must not be older than the build machine's.
+# All packages unpack into the same folder. A package contains the libraries
+# that its programs link to, except for CUDA's, MPI's and the C library, which
+# the target machine provides. The target machine's C library must not be older
+# than the build machine's.
 include(cmake/machine_libraries.cmake)
 
 # mtplan_packaged(<component> <target>...)
 #
 # Packages the targets. Programs have a DT_RPATH, which, unlike a DT_RUNPATH, is
-# also searched for the libraries of their libraries. Modules have a DT_RUNPATH,
-# so that LD_LIBRARY_PATH precedes the folders of CUDA.
+# also searched for indirect dependencies. Modules have a DT_RUNPATH, so that
+# LD_LIBRARY_PATH precedes the folders of CUDA.
 add_custom_target(package_contents)
 function(mtplan_packaged component)
   add_dependencies(package_contents ${ARGN})

@@ -1,7 +1,8 @@
 # mtplan_room(<room> SOURCES <file>... USES <target>...)
 #
 # Declares a room, which is a folder of sources, as a static library that links
-# the libraries in USES. tests/lint/rooms.cmake restricts its #include lines.
+# the libraries in USES. tests/lint/rooms.cmake restricts the room's #include
+# lines.
 function(mtplan_room room)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(mtplan_${room} STATIC ${ARG_SOURCES})
@@ -17,7 +18,7 @@ endfunction()
 # targets must agree in -fno-rtti; definitions and optimisation may differ.
 function(mtplan_precompiled target)
   cmake_parse_arguments(ARG "" "REUSE_FROM" "HEADERS" ${ARGN})
-  target_compile_options(${target} PRIVATE -fpch-preprocess) # for ccache
+  target_compile_options(${target} PRIVATE -fpch-preprocess) # ccache needs it
   if(ARG_REUSE_FROM)
     target_precompile_headers(${target} REUSE_FROM ${ARG_REUSE_FROM})
   else()

@@ -51,10 +51,10 @@ std::vector<Setting> settingsOf(Operation *op) {
   return settings;
 }
 
-// Adds `op`, an epilogue or a bias gradient, to the kernel before it. Operands
-// of an epilogue that the kernel does not compute are appended to the kernel's
-// operands. If `op` is the epilogue of a bias gradient, the kernel has the same
-// epilogue, so only the outputs of `op` are added.
+// Adds `op`, an epilogue or a bias gradient, to the kernel before it. The
+// operands of an epilogue, except for the kernel's own result, are appended to
+// the kernel's operands. If `op` is the epilogue of a bias gradient, the kernel
+// has the same epilogue, so only the outputs of `op` are added.
 void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
   std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
   kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),
@@ -253,7 +253,7 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     if (failed(piece))
       return failure();
     value = tensors.tensorAt(*piece, type, label, owned);
-    if (state.size() == 3) { // the weight is its own master
+    if (state.size() == 3) { // there is no separate master weight
       Instruction take;
       take.label = label;
       take.what = KernelCall{"piece", {}};
@@ -276,8 +276,8 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     written.push_back(std::move(update));
     return success();
   }
-  // The gradient is copied to the host. The host updates its copy of the
-  // weights and copies them back to the device.
+  // The gradient is copied to the host. The host updates its own copy of the
+  // weights. The updated weights are copied back to the device.
   auto copy = [&](const Tensor &from, const Tensor &to, StringRef stream) {
     written.push_back({label,
                        KernelCall{"copy", {}},

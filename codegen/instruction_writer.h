@@ -60,9 +60,10 @@ private:
   const std::map<std::string, std::vector<ir::ParameterOp>> &reads;
 };
 
-/// Returns a program of these instructions. Instructions with the same launch
-/// number and kernel become a batch. If one launch contains all instructions,
-/// and there are several `copies`, the launch becomes a batch over all layers.
+/// Returns a program of the instructions in `written`. Instructions with the
+/// same launch number and kernel become a batch. If one launch contains all
+/// instructions, and `copies` is above 1, the launch becomes a batch over all
+/// layers.
 /// \param copies  number of layers whose weights the program updates, or 1 for
 /// a program that updates none
 runtime::Program programOf(const std::string &name,

@@ -21,7 +21,8 @@ std::vector<Written> ofNextLayer(std::vector<Written> instructions) {
   return instructions;
 }
 
-// Returns the instructions with their tensors fixed to layer `layer`.
+// Returns the instructions with each tensor in its entry of layer `layer`,
+// independent of the layer that a run processes.
 std::vector<Written> ofLayer(std::vector<Written> instructions, int layer) {
   for (Written &one : instructions)
     forEachTensor(one, [&](runtime::Tensor &tensor) {
@@ -35,8 +36,8 @@ int firstOf(const SegmentRuns &runs) {
   return runs.ascends() ? 0 : runs.count - 1;
 }
 
-// Returns `gathers`, which prepare another run, followed by `own`. Renumbers
-// the launches of `gathers`, so that no launch belongs to both lists.
+// Returns `gathers`, which gather weights for another run, followed by `own`.
+// Renumbers the launches of `gathers`, so that no launch belongs to both lists.
 std::vector<Written> joined(std::vector<Written> gathers,
                             const std::vector<Written> &own) {
   std::int64_t unused = 0; // first launch number that `own` does not use
@@ -77,9 +78,9 @@ std::vector<ScheduledProgram> programsOf(const SegmentRuns &runs) {
         runs.count);
     return programs;
   }
-  // The entries of tensors must not be negative. A backward program gathers
-  // the weights of the preceding layer, so it counts layers from the second
-  // layer of the segment.
+  // The entry numbers of tensors must not be negative. A backward program
+  // gathers the weights of the preceding layer, so the program counts layers
+  // from the second layer of the segment.
   if (runs.ascends())
     add("", joined(ofNextLayer(ahead), own), runs.firstLayer, 0,
         runs.count - 1);

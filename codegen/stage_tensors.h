@@ -18,8 +18,8 @@ namespace mtplan::codegen {
 using Split = std::vector<std::vector<int>>;
 
 /// Translates PlaceAttrs, which passes/memory writes, to tensors. PlaceAttrs
-/// that describe the same array in an arena become one buffer of the stage,
-/// which is named after the first value that refers to the array.
+/// that describe the same array in an arena become one buffer of the stage. The
+/// buffer is named after the first value that refers to the array.
 class StageTensors {
 public:
   /// Both arguments must outlive the object, which adds to the stage's arenas
@@ -28,7 +28,7 @@ public:
       : mesh(theMesh), stage(theStage) {}
 
   /// Returns a tensor of `type` in the memory that `place` describes. Adds a
-  /// buffer called `name` if the stage has none for that memory.
+  /// buffer called `name` if the stage has no buffer for this memory.
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
                            const std::string &name, Split split = {});
   mlir::LogicalResult add(mlir::ValueRange values,

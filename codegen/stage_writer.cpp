@@ -21,8 +21,8 @@ ArrayRef<int64_t> copiesOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
 }
 
-// Returns whether an instruction prepares an update: it extracts a shard of a
-// weight, or copies a gradient to the host.
+// Returns whether an instruction extracts a shard of a weight or copies a
+// gradient to the host, and thus prepares an update.
 bool preparesUpdate(const runtime::Stage &stage,
                     const runtime::Instruction &instruction) {
   const auto *call = std::get_if<runtime::KernelCall>(&instruction.what);
@@ -156,9 +156,10 @@ LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
   return success();
 }
 
-// Returns the programs of the update: if `applies`, those that process weights,
-// otherwise those that process gradients. Reductions that overlap with backward
-// are instead appended to the backward program of their segment.
+// Returns the programs of the update: if `applies`, the programs that process
+// weights, otherwise the programs that process gradients. Reductions that
+// overlap with backward are instead appended to the backward program of their
+// segment.
 FailureOr<std::vector<StageWriter::UpdatePart>>
 StageWriter::partsOf(ir::UpdateOp update, bool applies) {
   struct Halves {

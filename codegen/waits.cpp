@@ -20,8 +20,8 @@ public:
   /// The stage, with its schedule, must outlive the object.
   MemoryOverlaps(const Stage &theStage, int program);
 
-  /// Returns whether one instruction writes bytes that the other reads or
-  /// writes, in some run.
+  /// Returns whether, in some run, one of the instructions writes bytes that
+  /// the other instruction reads or writes.
   bool overlap(const Instruction &a, const Instruction &b) const;
   /// Returns whether two tensors share bytes in some run. Takes O(runs) time.
   bool overlap(const Tensor &a, const Tensor &b) const;
@@ -80,12 +80,13 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
 }
 
 /// Holds, for each stream, the index of the last instruction that has ended
-/// when a given instruction begins; -1 if none has.
+/// when a given instruction begins, or -1 if no instruction has ended.
 using Ended = std::vector<int>;
 
 /// Returns instruction `i` and, if it begins a launch, the other instructions
-/// of the launch. The other instructions lack outputs that only a fused
-/// consumer reads, because a batched product does not write such outputs.
+/// of the launch. The other instructions are returned without outputs that only
+/// a fused consumer reads, because a batched product does not write such
+/// outputs.
 std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
   std::vector<Instruction> launch{program.instructions[i]};
   for (const runtime::Batch &batch : program.batches) {

@@ -53,8 +53,9 @@ def Mtp_AllReduceOp
   let summary = "Every rank receives the sum, or maximum, over its group";
   let description = [{
     This is NCCL's AllReduce. The result may overwrite the operand. With
-    `among`, only the ranks with these coordinates on the axis take part. For
-    example, the pipeline stages that hold a tied parameter sum its gradient.
+    `among`, only ranks whose coordinate on the axis is listed in `among` take
+    part. For example, the pipeline stages that hold a tied parameter sum its
+    gradient.
 
     Example:
 
@@ -160,9 +161,9 @@ def Mtp_SliceOp : Mtp_CollectiveOp<"slice"> {
 def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
   let summary = "The group's first rank keeps the value, others have zeros";
   let description = [{
-    Makes a replicated value partial, so that a partial sum includes the value
-    once, such as the bias of a product whose contraction is sharded. Nothing is
-    sent.
+    Makes a replicated value partial, so that a sum over the ranks includes the
+    value once. For example, the bias of a product with a sharded contraction is
+    added once. Nothing is sent.
 
     Constraints:
     - the mesh has the axis.
@@ -176,10 +177,10 @@ def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
 //===----------------------------------------------------------------------===//
 // Between stages of a pipeline
 //
-// Each coordinate of mesh axis "pp" is a stage. The ranks of one stage run one
-// program, and other stages run other programs. A value that crosses stages is
-// sent by each rank of one stage to the rank of the other stage that has the
-// same coordinates on all other axes.
+// Each coordinate of mesh axis "pp" is a stage. All ranks of a stage run the
+// same program, and different stages run different programs. A value that
+// crosses stages is sent by each rank of one stage to the rank of the other
+// stage that has the same coordinates on all other axes.
 //===----------------------------------------------------------------------===//
 
 def Mtp_SendOp : Mtp_Op<"send", []> {
@@ -194,11 +195,11 @@ def Mtp_SendOp : Mtp_Op<"send", []> {
     A send is buffered and does not wait for its receive. Schedules rely on this
     where two stages send to each other before either receives. A backend whose
     send may block until the receive is posted, such as `ncclSend`, must post
-    sends on a separate stream, or group a send with the receives that it could
-    delay. The value must stay in memory until the send has completed.
+    sends on a separate stream, or group a send with the receives that the send
+    could delay. The value must stay in memory until the send has completed.
 
-    Example: chunk 0 of the model sends its only value and receives its
-    gradient.
+    Example: chunk 0 of the model sends its only value and receives the gradient
+    of this value.
 
     ```mlir
     mtp.segment @send_0 chunk 0 (%x : tensor<2x64x32xbf16>) {

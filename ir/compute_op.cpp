@@ -24,7 +24,8 @@ void GradientBuilder::add(Value value, Value gradient, StringRef label) {
     total = gradient;
     return;
   }
-  // Labels are unique, and one operator may read a value twice (x * x).
+  // Labels must be unique, but an operator that reads a value twice (x * x)
+  // adds two terms under one label.
   unsigned count = ++sums[label];
   std::string name = label.str() + ".sum";
   if (count > 1)

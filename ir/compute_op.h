@@ -47,10 +47,10 @@ enum class CostClass : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// States the role of a factor, which names its split in a plan ("row",
-/// "vocab"). The split of a `data` factor is named after the dimension
-/// (ir/dim_classes.h): batch, sequence, expert, hidden for the model dimension,
-/// or feature.
+/// States the role of a factor. A plan names the split of a factor after its
+/// role ("row", "vocab"). The split of a `data` factor is instead named after
+/// the kind of the dimension (ir/dim_classes.h): batch, sequence, expert,
+/// hidden (the model dimension) or feature.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
@@ -123,8 +123,8 @@ public:
   static bool wants(mlir::Value value);
 
   /// Adds a term to the gradient of `value`. If `value` has a gradient already,
-  /// an `mtp.add` called `label` + ".sum" adds the two (".sum2" for the second
-  /// sum of one label). Does nothing unless wants(value).
+  /// an `mtp.add` called `label` + ".sum" adds both (".sum2" for the second sum
+  /// of the same label). Does nothing if wants(value) is false.
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
   void seed(mlir::Value value, mlir::Value gradient) {

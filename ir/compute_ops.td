@@ -10,9 +10,9 @@ include "mtp_dialect.td"
 def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
   let cppNamespace = "::mtplan::ir";
   let description = [{
-    An operator of the training step. The results depend on nothing but the
-    operands. The operator itself defines its factors, operation count and
-    gradient, so that a pass needs no list of operators.
+    An operator of the training step without side effects. The operator itself
+    defines its factors, operation count and gradient, so that a pass needs no
+    list of operators.
   }];
   let methods = [
     InterfaceMethod<"Name of the operator in messages and constraints",
@@ -20,7 +20,8 @@ def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
     InterfaceMethod<"Factors (index names), and the dimensions that have them",
       "::mtplan::ir::FactorRule", "getFactorRule">,
     InterfaceMethod<
-      "Floating-point operations of one execution, a multiply-add being two",
+      "Floating-point operations of one execution, where a multiply-add counts "
+      "as two",
       "double", "getFlops">,
     InterfaceMethod<"Class of the operator that determines its predicted time",
       "::mtplan::ir::CostClass", "getCostClass", (ins), "",
@@ -40,8 +41,8 @@ def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
 
 // Is the base of pure, labelled operators that implement ComputeOp. A planned
 // operator has its strategy in the discardable attribute `mtp.strategy`. The
-// verifier accepts global shapes and, once partitioned, the shapes of one rank,
-// because no attribute repeats a size that sharding would change.
+// verifier accepts global shapes and, in a partitioned module, the shapes of
+// one rank, because no attribute repeats a size that sharding would change.
 class Mtp_ComputeOpBase<string mnemonic, list<Trait> traits = []>
     : Mtp_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<Mtp_ComputeOp,
         ["getFactorRule", "getFlops", "buildGradient"]>]> {

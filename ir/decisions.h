@@ -18,8 +18,9 @@
 
 namespace mtplan::ir {
 
-/// Names a string attribute: the operation is fused with the operation right
-/// before it, as its epilogue or, for a sum over tokens, as a bias gradient.
+/// Names a string attribute: the operation is fused into the operation right
+/// before it, either as an epilogue or, if the operation is a sum over tokens,
+/// as a bias gradient.
 inline constexpr llvm::StringLiteral kFusedAttrName = "mtp.fused";
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 inline constexpr llvm::StringLiteral kBiasGradient = "bias_gradient";
@@ -44,12 +45,12 @@ inline mlir::Operation *epilogueOf(mlir::Operation *op) {
 
 /// Names an array attribute of mtp.accumulate. Its first element is the
 /// micro-batch whose term overwrites the accumulator instead of being added. If
-/// only the term of one repeated layer overwrites it, the second element is the
-/// number of that layer in the model.
+/// only the term of one repeated layer overwrites the accumulator, the second
+/// element is the number of this layer in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
-/// Names a unit attribute of mtp.accumulate: the segment has its own
-/// accumulator for a weight that other segments use, too.
+/// Names a unit attribute of mtp.accumulate. With the attribute, the segment
+/// has its own accumulator for a weight that other segments use, too.
 inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 
 /// Names an integer attribute. Operations of one program with the same number,
@@ -78,16 +79,17 @@ inline constexpr llvm::StringLiteral kAheadAttrName = "mtp.ahead";
 
 inline bool isAhead(mlir::Operation *op) { return op->hasAttr(kAheadAttrName); }
 
-/// Names a string attribute of a reduction in mtp.update: the segment whose
-/// backward program runs the reduction, in the last micro-batch only. Later
-/// programs do not wait for the reduction.
+/// Names a string attribute of a reduction in mtp.update. The value is the
+/// segment whose backward program runs the reduction, in the last micro-batch
+/// only. Later programs do not wait for the reduction.
 inline constexpr llvm::StringLiteral kOverlappedAttrName = "mtp.overlapped";
 
 inline bool isOverlapped(mlir::Operation *op) {
   return op->hasAttr(kOverlappedAttrName);
 }
 
-/// Names a string attribute: the stream that the operation runs on.
+/// Names a string attribute, whose value is the stream that the operation runs
+/// on.
 inline constexpr llvm::StringLiteral kStreamAttrName = "mtp.stream";
 
 /// Lists all streams, in the order in which a plan numbers the streams that it

@@ -34,7 +34,7 @@ int DimClasses::find(int node) const {
   return node;
 }
 
-// Keeps the smaller node as the root, so that classes are in program order.
+// Makes the smaller node the root, so that classes are in program order.
 void DimClasses::unite(int a, int b) {
   a = find(a);
   b = find(b);
@@ -156,8 +156,9 @@ void DimClasses::visitBoundaries(ModuleOp module) {
   }
 }
 
-// Unites products of one dimension factor by factor: RoPE sees the keys as
-// (heads, width) and attention as (groups, width), which are the same factors.
+// If operators decompose a dimension into the same number of factors, unites
+// these factors one by one. For example, the keys are (heads, width) in RoPE
+// and (groups, width) in attention.
 void DimClasses::uniteProducts() {
   std::map<std::pair<int, std::size_t>, const std::vector<int> *> first;
   for (const auto &[dim, parts] : products) {

@@ -2,7 +2,7 @@
 //
 // Two dimensions are equivalent if a factor of some operator runs along both,
 // if they are the same dimension of a value on the two sides of a segment
-// boundary, if they are the same dimension of a parameter that is read at two
+// boundary, if they are the same dimension of a parameter that is read in two
 // places, or if they are head dimensions of equal width. The inputs declare
 // which dimensions count samples and positions. The classes extend these
 // declarations to all other tensors.

@@ -22,11 +22,13 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
     ```
 
     Constraints:
-    - the equation has two operands, whose letters match their ranks, and a
-      result, whose letters match its rank;
-    - every letter occurs in at least two of the three and at most once in each;
+    - the equation has two operands and a result, each with as many letters as
+      the tensor has dimensions;
+    - every letter occurs in at least two of the three tensors and at most once
+      in each;
     - dimensions with the same letter have the same size;
-    - the bias has one dimension, as long as the last dimension of the result.
+    - the bias has one dimension, with the size of the last dimension of the
+      result.
   }];
   let arguments = (ins StrAttr:$label, StrAttr:$equation,
                        AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
@@ -54,9 +56,9 @@ def Mtp_SumOp : Mtp_NoGradientOpBase<"sum",
 def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
   let summary = "Looks up rows of a table by integer ids";
   let description = [{
-    `result[b, s, :] = table[ids[b, s], :]`. A rank that holds some of the rows
-    returns zeros for all other ids, so splitting the rows makes the result
-    partial.
+    `result[b, s, :] = table[ids[b, s], :]`. A rank that holds only some of the
+    rows returns zeros for the ids of all other rows, so splitting the rows
+    makes the result partial.
 
     Constraints:
     - ids are integers; the table has two dimensions;
@@ -87,7 +89,7 @@ def Mtp_PositionEmbeddingOp : Mtp_ComputeOpBase<"position_embedding"> {
   let summary = "Adds a learned vector per position";
   let description = [{
     `result[b, s, :] = input[b, s, :] + table[s, :]`. The table may have more
-    rows than there are positions, in which case positions cannot be split.
+    rows than there are positions. In this case, positions cannot be split.
 
     Constraints:
     - the input has three dimensions, and the result has the input's type;

@@ -1,11 +1,11 @@
 //===- loss_ops.td - Cross entropy in three small reductions --------------===//
 //
 // These operators compute the softmax cross entropy over a vocabulary that may
-// be sharded. The maximum, the sum of exponentials and the target's logit are
-// one number per token each, so a sharded vocabulary costs three reductions of
-// that size and no all-gather of the logits (Shoeybi et al. 2019, section 3).
-// Logits with an index of `classes` or more are padding and are ignored. Tokens
-// with a negative target are ignored, too.
+// be sharded. The maximum, the sum of exponentials and the target's logit each
+// consist of one number per token, so a sharded vocabulary costs three
+// reductions of this size and no all-gather of the logits (Shoeybi et al. 2019,
+// section 3). Logits with an index of `classes` or more are padding and are
+// ignored. Tokens with a negative target are ignored, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +65,7 @@ def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
     `maximum`, `sum_exp` and `picked` are already reduced over the vocabulary.
 
     Constraints:
-    - maximum, sum_exp, picked and targets have one shape;
+    - maximum, sum_exp, picked and targets have the same shape;
     - count and the result are scalars.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$maximum,

@@ -65,8 +65,8 @@ def Mtp_MoeGateGradOp
 def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
   let summary = "Position of each token in the queue of each expert, or -1";
   let description = [{
-    In the queue of an expert, the tokens of a sample that have the expert as
-    first choice come before those that have it as second choice, and so on;
+    In the queue of an expert, the tokens of a sample whose first choice is the
+    expert come before the tokens whose second choice is the expert, and so on;
     tokens with the same choice are in the order of their positions. Therefore
     neither positions nor experts can be split. A queue may be longer than the
     capacity; `mtp.moe_dispatch` drops the tokens beyond the capacity.
@@ -74,7 +74,7 @@ def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
     Constraints:
     - the logits have three dimensions: samples, positions, experts;
     - `top_k` is from 1 to the number of experts;
-    - the result has the logits' shape and is of integers.
+    - the result has the logits' shape and integer elements.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits, I64Attr:$top_k);
   let inputs = "$logits";
@@ -86,7 +86,7 @@ def Mtp_MoeDispatchOp : Mtp_ComputeOpBase<"moe_dispatch"> {
     `result[e, b, slots[b, s, e], :] = input[b, s, :]`, and slots without a
     token are zero. The operator is linear in the input. Splitting positions
     makes the result partial: the token of a slot is on one rank, and the slot
-    is zero on all others.
+    is zero on all other ranks.
 
     Constraints:
     - the input has three dimensions;
@@ -156,13 +156,13 @@ def Mtp_MoeCombineGradOp : Mtp_GradientOpBase<"moe_combine_grad"> {
 def Mtp_BalanceLossOp : Mtp_ComputeOpBase<"balance_loss"> {
   let summary = "Auxiliary loss that favours an even choice of experts";
   let description = [{
-    The loss of one sample is `coefficient` times the number of experts times
-    the sum over all experts of the fraction of tokens that choose the expert
-    times the expert's mean probability. With a `top_k` of 1, this is equation 4
-    of Fedus et al. 2021. A sample's weight is its share in `count`, the number
-    of tokens of the step. The loss is added to the step's loss: only
-    `mtp.accumulate` may read it, and its own gradient is 1. Tokens that exceed
-    an expert's capacity count, too.
+    The loss of one sample is `coefficient * E * sum_e(f_e * p_e)`, where `E` is
+    the number of experts, `f_e` is the fraction of tokens that choose expert e,
+    and `p_e` is the mean probability of expert e. With a `top_k` of 1, this is
+    equation 4 of Fedus et al. 2021. A sample's weight is its share of `count`,
+    the number of tokens of the step. The loss is added to the step's loss.
+    Therefore only `mtp.accumulate` may read the loss, and the gradient of the
+    loss is 1. Tokens that exceed an expert's capacity are included in `f_e`.
 
     Constraints:
     - the logits have three dimensions: samples, positions, experts;

@@ -24,9 +24,9 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// Names the attribute of a module that holds its mesh, a MeshAttr.
+/// Names the module attribute that holds the mesh, a MeshAttr.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
-/// Names the attribute of an operator that holds its strategy, a StrategyAttr.
+/// Names the operator attribute that holds the strategy, a StrategyAttr.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
 /// Names the unit attribute that marks modules with the shapes of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
@@ -50,15 +50,15 @@ inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
 /// the accumulator of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
 /// Names an array attribute of PlaceAttr. On mtp.adamw, the array holds the
-/// parameter, both moments and, if they are stored separately, the master
-/// weights. If the host runs the update, the host's buffer of the gradient
-/// follows. Last comes the host's buffer of the weight, if the type of the
-/// weight differs from that of the master weights. On mtp.accumulated, the
-/// array holds the gradient's other accumulators.
+/// parameter, both moments and, if the master weights are stored separately,
+/// the master weights. If the host runs the update, the host's buffer of the
+/// gradient follows. If the type of the weight also differs from that of the
+/// master weights, the last element is the host's buffer of the weight. On
+/// mtp.accumulated, the array holds the gradient's other accumulators.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
 /// Names the attribute with the layers that an operation of the update covers.
-/// Its two numbers are the first layer, relative to the first layer of the
-/// segment, and the number of layers.
+/// The attribute's two numbers are the first layer, relative to the first layer
+/// of the segment, and the number of layers.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 /// Names the attribute with the number of the update program that contains an
 /// operation. Programs are counted separately before and after the gradient
@@ -87,8 +87,8 @@ namespace mtplan::ir {
 
 MeshAttr meshOf(mlir::Operation *op);
 
-/// Returns the mtp.adamw whose result `op`, an operation of an update,
-/// processes, or `op` itself if it is an mtp.adamw. Returns null if `op`
+/// Returns the mtp.adamw from whose result the operation `op` of an update
+/// computes, or `op` itself if it is an mtp.adamw. Returns null if `op`
 /// processes gradients.
 AdamwOp updatedBy(mlir::Operation *op);
 

@@ -18,17 +18,17 @@ def Mtp_Dialect : Dialect {
   let summary = "Transformer training steps and their layouts over a mesh";
   let description = [{
     A module holds a chain of `mtp.segment`s in forward order and at most one
-    `mtp.update`. It is rewritten stage by stage:
+    `mtp.update`. Passes rewrite the module stage by stage:
 
-    | stage | what has been added |
+    | stage | additions |
     | --- | --- |
     | model | forward operators only |
     | differentiated | `mtp.backward` in every segment, `mtp.update` |
     | planned | a strategy on every operator, `mtp.reshard` where layouts differ, the mesh |
     | partitioned | local shapes and explicit collectives: the program of one rank |
 
-    MLIR's `mesh` dialect is not used, although it has suitable collectives: its
-    sharding propagation does not cover partial values, and later versions of
+    MLIR's `mesh` dialect has suitable collectives but is not used, because its
+    sharding propagation does not cover partial values and later versions of
     MLIR rename the dialect. Defining a few collectives here is the smaller
     risk.
   }];
@@ -48,7 +48,7 @@ def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
   let description = [{
     The module attribute `mtp.mesh` names the axes of the machine and their
     sizes. The last axis is innermost: its ranks are neighbours on the fastest
-    link. Rank numbers count the last axis fastest.
+    link. In rank numbers, the last axis varies fastest.
 
     Example: 16 ranks, two data-parallel replicas of eight.
 
@@ -78,8 +78,8 @@ def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
   let description = [{
     Each dimension has one entry, the list of the axes that split it, major axis
     first. An empty list means that no axis splits the dimension. `partial`
-    names the axes over which each rank holds only a term of the value: the
-    value is the sum (with `max`, the maximum) over these ranks.
+    names the axes over which each rank holds only a term of the value. The
+    value is the sum (with `max`, the maximum) of the terms over these axes.
 
     Example:
 
@@ -106,10 +106,10 @@ def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
 def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
   let summary = "One operator's assignment of mesh axes to factors";
   let description = [{
-    Names the factor that each axis splits. Over an axis that is not named, all
-    ranks do the same work. `+N` instead of a factor means that the operands of
-    linear group N (`FactorRule::linearGroups`) and the results stay partial
-    over the axis.
+    Names the factor that each axis splits. If an axis is not named, all ranks
+    along this axis do the same work. `+N` instead of a factor means that the
+    operands of linear group N (`FactorRule::linearGroups`) and the results stay
+    partial over the axis.
 
     Example: samples over dp, output features over tp (the column split).
 

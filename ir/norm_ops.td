@@ -1,7 +1,8 @@
 //===- norm_ops.td - Norms and softmax, which reduce over rows ------------===//
 //
-// The rows of a norm are the last dimension or, with `head_dim`, each head of
-// it: Qwen3 normalises queries and keys head by head.
+// A row of a norm runs along the last dimension or, with `head_dim`, along one
+// head of the last dimension. For example, Qwen3 normalises each head of
+// queries and keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,13 +16,13 @@ def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
   let summary = "Normalises rows to mean 0 and variance 1, scales and shifts";
   let description = [{
     A row runs along the last dimension, which cannot be split. With `head_dim`,
-    the last dimension consists of heads of so many features. A head is a row,
-    all heads share `gamma` and `beta`, and heads can be split.
+    the last dimension consists of heads of `head_dim` features each. A row is
+    one head, all heads share `gamma` and `beta`, and heads can be split.
 
     Constraints:
     - the last dimension of the input is a multiple of `head_dim`, if there is
       one;
-    - `gamma` and `beta` have one dimension, as long as a row;
+    - `gamma` and `beta` have one dimension, with the length of a row;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
@@ -35,13 +36,13 @@ def Mtp_LayerNormGradOp : Mtp_GradientOpBase<"layer_norm_grad"> {
   let costClass = "layerNorm";
   let summary = "Gradients of a layer norm; mean and variance are recomputed";
   let description = [{
-    The mean and variance of a row are not saved in forward. The kernel, which
-    reads the row anyway, computes them again.
+    The mean and variance of a row are not saved in forward. The kernel
+    recomputes them, because it reads the row anyway.
 
     Constraints:
     - the last dimension of the input is a multiple of `head_dim`, if there is
       one;
-    - `gamma` has one dimension, as long as a row;
+    - `gamma` has one dimension, with the length of a row;
     - the gradient and the gradient of the input have the input's type;
     - the gradients of gamma and beta have the type of gamma.
   }];
@@ -60,14 +61,14 @@ def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
   let summary = "Divides rows by their root mean square and scales";
   let description = [{
     A row runs along the last dimension, which cannot be split (Zhang and
-    Sennrich 2019). With `head_dim`, the last dimension consists of heads of so
-    many features. A head is a row, all heads share `gamma`, and heads can be
-    split.
+    Sennrich 2019). With `head_dim`, the last dimension consists of heads of
+    `head_dim` features each. A row is one head, all heads share `gamma`, and
+    heads can be split.
 
     Constraints:
     - the last dimension of the input is a multiple of `head_dim`, if there is
       one;
-    - `gamma` has one dimension, as long as a row;
+    - `gamma` has one dimension, with the length of a row;
     - the result has the input's type.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
@@ -84,7 +85,7 @@ def Mtp_RmsNormGradOp : Mtp_GradientOpBase<"rms_norm_grad"> {
     Constraints:
     - the last dimension of the input is a multiple of `head_dim`, if there is
       one;
-    - `gamma` has one dimension, as long as a row;
+    - `gamma` has one dimension, with the length of a row;
     - the gradient and the gradient of the input have the input's type;
     - the gradient of gamma has the type of gamma.
   }];

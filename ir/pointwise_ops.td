@@ -14,9 +14,9 @@ include "compute_ops.td"
 // Is the base of elementwise operators. All operands and results have one
 // shape, and every dimension may be sharded. `flops` counts operations per
 // element: 1 for an addition or multiplication and 8 for a transcendental
-// function, which is about the degree of its polynomial approximation in single
-// precision. `linear` lists groups of operands in which the operator is jointly
-// linear (FactorRule::linearGroups).
+// function, which is about the degree of the function's polynomial
+// approximation in single precision. `linear` lists groups of operands in which
+// the operator is jointly linear (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
   let hasVerifier = 0;
@@ -52,11 +52,11 @@ class Mtp_BinaryOp<string mnemonic, int flops, string linear>
 }
 
 def Mtp_AddOp : Mtp_BinaryOp<"add", 1, "{{0, 1}}"> {
-  let summary = "Adds two tensors of one shape";
+  let summary = "Adds two tensors of the same shape";
   let description = [{
-    Residual connections use this operator, and so do sums of the gradients of a
-    value that is used twice. The operator is linear in both operands together:
-    the sum of two partial values is partial.
+    Residual connections use this operator. Gradients of a value that is used
+    several times are also summed by this operator. The operator is linear in
+    both operands together: the sum of two partial values is partial.
   }];
   let costClass = "residual";
   let gradient = [{
@@ -69,7 +69,7 @@ def Mtp_AddOp : Mtp_BinaryOp<"add", 1, "{{0, 1}}"> {
 }
 
 def Mtp_MulOp : Mtp_BinaryOp<"mul", 1, "{{0}, {1}}"> {
-  let summary = "Multiplies two tensors of one shape, element by element";
+  let summary = "Multiplies two tensors of the same shape, element by element";
   let gradient = [{
       ::mlir::Value above = gradients.gradientOf(getResult());
       if (!above)
@@ -108,9 +108,9 @@ def Mtp_DropoutOp : Mtp_UnaryOp<"dropout", 2, "{{0}}"> {
   let summary = "Zeroes elements at random and scales the rest";
   let description = [{
     Keeps an element with probability 1 - `rate` and divides it by this
-    probability. Whether an element is kept is a function of the seed, the step,
-    the layer, the name `mask` and the element's index in the *global* tensor.
-    Therefore the backward operator and all ranks draw the same mask.
+    probability. The decision to keep an element is a function of the seed, the
+    step, the layer, the name `mask` and the element's index in the *global*
+    tensor. Therefore the backward operator and all ranks draw the same mask.
 
     Constraints:
     - `rate` is at least 0 and below 1.
@@ -142,7 +142,8 @@ def Mtp_Activation : I32EnumAttr<"Activation", "a pointwise nonlinearity", [
 def Mtp_ActivationOp : Mtp_UnaryOp<"activation", 8, "{}"> {
   let summary = "Applies a nonlinearity element by element";
   let description = [{
-    `gelu` is the exact form with erf, `gelu_tanh` the approximation of GPT-2.
+    `gelu` is the exact form with erf, and `gelu_tanh` is the approximation that
+    GPT-2 uses.
 
     Example:
 
@@ -210,9 +211,9 @@ def Mtp_SwigluGradOp : Mtp_PointwiseOp<"swiglu_grad", 16, "{{2}}"> {
 def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
   let summary = "Bounds numbers smoothly: cap times tanh(input / cap)";
   let description = [{
-    Results are between -`cap` and `cap`, and small numbers hardly change (Gemma
-    Team 2024, section 2). `mtp.attention` has its own option, `softcap`, for
-    scores.
+    Results are between -`cap` and `cap`, and numbers much smaller than `cap`
+    hardly change (Gemma Team 2024, section 2). `mtp.attention` has its own
+    option, `softcap`, for scores.
 
     Constraints:
     - `cap` is above 0.
@@ -232,7 +233,7 @@ def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
 def Mtp_LogitSoftcapGradOp : Mtp_UnaryOp<"logit_softcap_grad", 4, "{{1}}"> {
   let summary = "Gradient of a soft cap, from its result";
   let description = [{
-    The derivative is 1 - (output / cap)^2, so that the input need not be saved.
+    The derivative is 1 - (output / cap)^2, so the input need not be saved.
 
     Constraints:
     - `cap` is above 0.

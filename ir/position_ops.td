@@ -2,8 +2,8 @@
 //
 // A vision transformer puts a learned vector (the class token) before the
 // patches of an image and reads the output at this position (Dosovitskiy et al.
-// 2021). The data has an unused first position for the vector, so that all
-// tensors have the same length.
+// 2021). The first position of the input data is unused and is replaced by the
+// vector, so that all tensors have the same length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,12 +15,13 @@ include "compute_ops.td"
 def Mtp_PutFirstOp : Mtp_ComputeOpBase<"put_first"> {
   let summary = "Replaces the first position by a vector";
   let description = [{
-    `result[b, 0, :] = vector`, and all other positions are those of the input.
-    The operator is linear in both operands together.
+    `result[b, 0, :] = vector`, and all other positions are copied from the
+    input. The operator is linear in both operands together.
 
     Constraints:
     - the input has three dimensions, and the result has the input's type;
-    - the vector has one dimension, as long as the last dimension of the input.
+    - the vector has one dimension, with the size of the last dimension of the
+      input.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$vector);
@@ -34,9 +35,10 @@ def Mtp_PutFirstGradOp : Mtp_GradientOpBase<"put_first_grad"> {
     vector is the sum over the samples of the gradient at the first position.
 
     Constraints:
-    - the gradient has three dimensions, and the input's gradient has its type;
-    - the vector's gradient has one dimension, as long as the last dimension of
-      the gradient.
+    - the gradient has three dimensions, and the input's gradient has the same
+      type;
+    - the vector's gradient has one dimension, with the size of the last
+      dimension of the gradient.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$input_gradient,
@@ -48,12 +50,12 @@ def Mtp_TakeFirstOp : Mtp_ComputeOpBase<"take_first"> {
   let summary = "Keeps the first position of every sample";
   let description = [{
     `result[b, :] = input[b, 0, :]`. Splitting positions makes the result
-    partial: the rank that has the first position returns it, and all others
-    return zeros.
+    partial: the rank that has the first position returns it, and all other
+    ranks return zeros.
 
     Constraints:
-    - the input has three dimensions, and the result the first and last of
-      these.
+    - the input has three dimensions, and the result has the first and the last
+      of these dimensions.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
 }
@@ -62,8 +64,8 @@ def Mtp_TakeFirstGradOp : Mtp_GradientOpBase<"take_first_grad"> {
   let summary = "Puts a gradient at the first position, zero elsewhere";
   let description = [{
     Constraints:
-    - the result has three dimensions, and the gradient the first and last of
-      these.
+    - the result has three dimensions, and the gradient has the first and the
+      last of these dimensions.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
   let inputs = "$gradient";

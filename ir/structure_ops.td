@@ -15,9 +15,9 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     `mtp.yield` passes values on to the next segment. A segment has `repeat`
     equal layers, numbered from `first`; a `*` in a name inside the segment
     stands for the number of the layer. The backward half, once built, is the
-    last operation before the `mtp.yield`. `chunk` is the chunk (virtual stage)
-    of the pipeline that the segment belongs to: chunk k is on the ranks whose
-    coordinate on axis "pp" is k modulo the number of stages.
+    last operation before the `mtp.yield`. `chunk` is the number of the chunk
+    (virtual stage) of the pipeline to which the segment belongs. Chunk k is on
+    the ranks whose coordinate on axis "pp" is k modulo the number of stages.
 
     Example:
 
@@ -62,16 +62,16 @@ def Mtp_BackwardOp : Mtp_Op<"backward",
   let description = [{
     The block's arguments are the gradients of the values that the segment
     yields, and its `mtp.yield` passes on the gradients of the segment's
-    arguments. Values of the forward half that are used here are the segment's
-    saved activations.
+    arguments. Values of the forward half that the backward half uses are the
+    segment's saved activations.
 
     Constraints:
     - the arguments have the types that the segment yields;
     - the `mtp.yield` has the types of the segment's arguments.
 
     In a partitioned module, the layout of a gradient may differ from that of
-    its value. There, the types must match those of the neighbouring backward
-    halves instead.
+    its value. In such a module, the types must instead match those of the
+    neighbouring backward halves.
   }];
   let arguments = (ins OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
                          "layouts of the arguments">>:$layouts);
@@ -95,7 +95,8 @@ def Mtp_YieldOp : Mtp_Op<"yield",
 }
 
 def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
-  let summary = "Contains what runs once per step, after all micro-batches";
+  let summary = "Contains the operations that run once per step, after all "
+                "micro-batches";
   let description = [{
     Reads accumulated gradients and updates parameters. A chain of operations
     ends in an in-place `mtp.adamw`, an `mtp.store` or an `mtp.result`; the
@@ -117,12 +118,12 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
   let summary = "Reads a parameter";
   let description = [{
     `label` is the parameter's global name, in which a `*` stands for the number
-    of the layer. The same label in two segments is one parameter used twice
-    (tied embeddings). `layout`, once planned, is the layout of the stored
-    parameter. `unpadded` lists the sizes of the dimensions without padding.
-    Padding, such as embedding rows that belong to no token, makes a dimension
-    divisible. `unpadded` lists global sizes even where the type is that of a
-    shard. Without `unpadded`, there is no padding.
+    of the layer. If two segments have the same label, they use the same
+    parameter (tied embeddings). In a planned module, `layout` is the layout of
+    the stored parameter. `unpadded` lists the sizes of the dimensions without
+    padding. Padding, such as embedding rows that belong to no token, makes a
+    dimension divisible. The sizes in `unpadded` are global even if the type is
+    that of a shard. Without `unpadded`, there is no padding.
 
     Example: the table has 47 more rows than there are tokens.
 
@@ -153,11 +154,11 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
 def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
   let summary = "Reads one micro-batch of training data";
   let description = [{
-    Integers are below `limit`. `dims` tells whether a dimension counts samples
-    (`batch`), positions (`sequence`) or something else (`other`). The same is
-    derived for the dimensions of all other tensors. The input called `count` is
-    the number of target tokens of the whole step, the same number on every
-    rank.
+    Integers are below `limit`. `dims` states for each dimension whether it
+    counts samples (`batch`), positions (`sequence`) or something else
+    (`other`). The kinds of the dimensions of all other tensors are derived from
+    `dims`. The input called `count` is the number of target tokens of the whole
+    step, which is the same on every rank.
 
     Example:
 
@@ -182,9 +183,9 @@ def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
   let summary = "Adds one micro-batch's term to an accumulator";
   let description = [{
     `label` is the parameter whose gradient is accumulated, or a reported scalar
-    such as `loss`. `layout`, once planned, is the layout of the accumulator.
-    Over axes in which the layout is partial, the terms are not summed here but
-    once per step.
+    such as `loss`. In a planned module, `layout` is the layout of the
+    accumulator. Over axes over which the layout is partial, `mtp.update`
+    reduces the accumulator once per step, instead of a reduction of each term.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<Mtp_LayoutAttr>:$layout);
@@ -194,8 +195,9 @@ def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
 def Mtp_AccumulatedOp : Mtp_Op<"accumulated", [HasParent<"UpdateOp">]> {
   let summary = "Reads an accumulator after the last micro-batch";
   let description = [{
-    `copies` is the first layer, and the number of layers, that the `*` of the
-    label stands for. Without `copies`, the `*` stands for all layers.
+    `copies` restricts the operation to some of the layers that the `*` of the
+    label stands for. Its two numbers are the first layer and the number of
+    layers. Without `copies`, the `*` stands for all layers.
   }];
   let arguments = (ins StrAttr:$label, OptionalAttr<Mtp_LayoutAttr>:$layout,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
@@ -210,10 +212,10 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
     Weight decay applies if `decay` is set, which `mtp-differentiate` does for
     all parameters except vectors. Without `layout`, the state (master weights
     and two moments) has the layout of the parameter, and the parameter is
-    updated in place. With `layout`, the state has this layout, in which it is
-    sharded further than the parameter (ZeRO 1 and 2). The result is the updated
+    updated in place. With `layout`, the state has this layout, which shards the
+    state further than the parameter (ZeRO 1 and 2). The result is the updated
     shard, from which the parameter is gathered for `mtp.store`. `copies` has
-    the meaning that it has in `mtp.accumulated`.
+    the same meaning as in `mtp.accumulated`.
 
     Example: every rank of dp updates half of a weight and then gathers both
     halves.
@@ -258,8 +260,8 @@ def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
 def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {
   let summary = "Reports a scalar of the step";
   let description = [{
-    With a `*` in `label` there is one scalar per layer. `copies` has the
-    meaning that it has in `mtp.accumulated`.
+    With a `*` in `label` there is one scalar per layer. `copies` has the same
+    meaning as in `mtp.accumulated`.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);

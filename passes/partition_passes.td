@@ -12,9 +12,8 @@ include "mlir/Pass/PassBase.td"
 def DifferentiatePass : Pass<"mtp-differentiate", "mlir::ModuleOp"> {
   let summary = "Builds the backward half of every segment and the update";
   let description = [{
-    This is reverse-mode differentiation. It precedes planning, so that layouts
-    and communication of the backward half are planned by the same rules as
-    those of the forward half.
+    This is reverse-mode differentiation. The pass precedes planning, so that
+    layouts and communication of both halves are planned by the same rules.
 
     Before:
 
@@ -54,8 +53,8 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
   let summary = "Gate: every parameter has exactly one gradient of its shape";
   let description = [{
     For each parameter that a segment reads, the segment's backward half has
-    exactly one `mtp.accumulate`, and `mtp.update` exactly one `mtp.adamw`, with
-    a value of the parameter's type. Changes nothing.
+    exactly one `mtp.accumulate`, and `mtp.update` has exactly one `mtp.adamw`.
+    The value of each has the parameter's type. The pass changes nothing.
   }];
 }
 
@@ -70,7 +69,8 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
     backward reads are recomputed from the segment's arguments (Chen et al.
     2016). If `what` is `selective`, only the attention cores are recomputed,
     from queries, keys and values (Korthikanti et al. 2022, section 5). A
-    recomputed dropout has the same mask name and so drops the same elements.
+    recomputed dropout keeps its mask name and therefore drops the same
+    elements.
 
     Before:
 
@@ -110,7 +110,8 @@ def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
     Every operator has a strategy that names factors of the operator. Every
     operand has the layout that the strategy requires. Parameters, inputs,
     accumulators and values at segment boundaries have layouts that fit their
-    tensors. Every split divides its dimension. Changes nothing.
+    tensors. Every split divides the size of its dimension. The pass changes
+    nothing.
   }];
 }
 
@@ -123,8 +124,9 @@ def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
   let description = [{
     Every tensor gets the shape of one rank's shard. Every `mtp.reshard` becomes
     a sequence of collectives and local steps that changes the layout axis by
-    axis. Strategies and the layouts of parameters, inputs and accumulators
-    stay: they tell a rank which part of a global tensor its shard is.
+    axis. Strategies and the layouts of parameters, inputs and accumulators are
+    kept, because they determine which part of a global tensor the shard of a
+    rank is.
 
     Before:
 
@@ -147,8 +149,8 @@ def VerifyPartitionedPass : Pass<"mtp-verify-partitioned", "mlir::ModuleOp"> {
   let summary = "Gate: no reshard is left, and all shapes are local";
   let description = [{
     No `mtp.reshard` remains. The axis of every collective has more than one
-    rank. The local shapes of an operator's operands and results give each
-    factor the same size. Changes nothing.
+    rank. In the local shapes of an operator's operands and results, each factor
+    has the same size everywhere. The pass changes nothing.
   }];
 }
 
@@ -161,14 +163,14 @@ def SplitStagesPass : Pass<"mtp-split-stages", "mlir::ModuleOp"> {
   let description = [{
     `chunk` is the chunk (virtual stage) of a segment, and `mtp.stages` is the
     number of stages, to which the chunks are assigned round-robin. Between two
-    consecutive chunks, the pass inserts a segment that sends the values that
-    the first chunk yields and one that receives them in the second; the
-    gradients return in the backward halves of these segments. Each rank sends
-    and receives its own shards. A stage that a value only passes through
-    receives it and sends it on. Every stage updates the parameters that it
-    holds. The gradient of a parameter that several stages hold is summed over
-    these stages, so that all of them compute the same update. The mesh gets a
-    new outermost axis, "pp".
+    consecutive chunks, the pass inserts two segments: one sends the values that
+    the first chunk yields, and the other receives these values in the second
+    chunk. The gradients return in the backward halves of these segments. Each
+    rank sends and receives its own shards. If a value only passes through a
+    stage, the stage receives the value and sends it to the next stage. Every
+    stage updates the parameters that it holds. The gradient of a parameter that
+    several stages hold is summed over these stages, so that all these stages
+    compute the same update. The mesh gets a new outermost axis, "pp".
 
     Before:
 
@@ -218,16 +220,16 @@ def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
   let summary = "Gate: stages communicate only by matching messages and sums";
   let description = [{
     All stages have the same number of chunks. Chunks exchange values only by
-    messages. Every message has one sender and one receiver, of the same type,
-    on consecutive chunks. Messages are received in the order in which they are
-    sent; backward runs the segments of a chunk in reverse order. The gradient
-    of a sent value returns to the argument that was sent. Each stage updates
-    every layer of every parameter that it holds exactly once, with the
+    messages. Every message has one sender and one receiver, with the same type,
+    in consecutive chunks. Messages are received in the order in which they are
+    sent, where backward runs the segments of a chunk in reverse order. The
+    gradient of a sent value returns to the argument that was sent. Each stage
+    updates every layer of every parameter that it holds exactly once, with the
     parameter's own gradient. The gradient of a parameter that several stages
     hold is summed over exactly these stages, after the same operations on each
-    of them, and the order of these sums cannot deadlock. Changes nothing.
-    The pass does not verify what a stage computes between messages; a proof
-    does (passes/verify/prove.h).
+    of these stages, and the order of these sums cannot deadlock. The pass
+    changes nothing. The pass does not verify the computations between messages;
+    a proof verifies them (passes/verify/prove.h).
   }];
 }
 

@@ -1,10 +1,10 @@
 //===- passes.h - From a model to the program of one rank -------*- C++ -*-===//
 //
-// There is a folder for each stage of the rewriting, and a folder verify/. A
+// Each stage of the rewriting has a folder, and verify/ holds the proofs. A
 // verification pass ends each stage and rejects a result that breaks the
-// stage's guarantees, except for memory, which runtime::checkPlan checks in the
-// executable plan. moduleOf() in tools/driver/pipeline.cpp runs the stages up
-// to partitioned, and pipelines.cpp runs the stages from there to placed.
+// stage's guarantees. Memory has no such pass; runtime::checkPlan checks it in
+// the executable plan. moduleOf() in tools/driver/pipeline.cpp runs the stages
+// up to partitioned, and pipelines.cpp runs the stages from there to placed.
 //
 //   differentiate/  backward halves, update
 //   layout/         translation to and from the graphs and plans of planner/

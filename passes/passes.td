@@ -21,9 +21,9 @@ def ShrinkPass : Pass<"mtp-shrink", "mlir::ModuleOp"> {
   let summary = "Shrinks every dimension to a few elements, for a proof";
   let description = [{
     The result is a module of the same structure that is small enough to be
-    interpreted. Every product of mesh axes that divides a dimension still
-    divides it. Dimensions that operators require to be equal stay equal. A
-    segment keeps at most two layers.
+    interpreted. Every product of mesh axes that divides a dimension also
+    divides the shrunk dimension. Dimensions that operators require to be equal
+    stay equal. A segment keeps at most two layers.
   }];
 }
 

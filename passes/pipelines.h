@@ -16,8 +16,8 @@ struct PlacementOptions {
   bool sumsPerUse = false;
   /// Says whether gradient reductions overlap with the backward pass.
   bool overlapsReductions = false;
-  /// Says whether weights are gathered while the previous run computes (ZeRO
-  /// 3).
+  /// Says whether the weights of a run are gathered while the previous run
+  /// computes (ZeRO 3).
   bool gathersAhead = false;
   /// Says whether the host holds and updates the optimizer state.
   bool offloads = false;

@@ -40,10 +40,11 @@ def BeginSumsPass : Pass<"mtp-begin-sums", "mlir::ModuleOp"> {
   let summary = "Determines the first term of every gradient sum";
   let description = [{
     The first term of a sum over micro-batches overwrites the accumulator, so
-    that no accumulator has to be cleared. From the order of tasks (`mtp.tasks`)
-    the pass finds the `mtp.accumulate` that adds the first term, and writes the
-    micro-batch in which it does so. If all layers of a segment add to one
-    accumulator, the number of the layer that adds the first term follows.
+    that no accumulator has to be cleared. From the order of tasks
+    (`mtp.tasks`), the pass finds the `mtp.accumulate` that adds the first term,
+    and writes the micro-batch of this term into `mtp.first_term`. If all layers
+    of a segment add to one accumulator, the second number in `mtp.first_term`
+    is the layer that adds the first term.
 
     Before and after:
 
@@ -56,8 +57,8 @@ def BeginSumsPass : Pass<"mtp-begin-sums", "mlir::ModuleOp"> {
     (`mtp.own_sum`) for a weight that an earlier segment uses, too. The result
     then does not depend on how the schedule interleaves the terms of the two
     segments. The pass fails if an accumulator gets no term in a step, or if the
-    operation or the micro-batch of the first term differs between layers. It
-    does not choose the order of tasks.
+    operation or the micro-batch of the first term differs between layers. The
+    pass does not choose the order of tasks.
   }];
   let options = [
     Option<"sumsPerUse", "sums-per-use", "bool", "false",
@@ -72,9 +73,10 @@ def FuseEpiloguesPass : Pass<"mtp-fuse-epilogues", "mlir::ModuleOp"> {
   let description = [{
     An einsum can compute an activation of its result, an activation's gradient,
     an `add` or an `accumulate` as its epilogue; a dropout and a norm's gradient
-    can compute an `add`, and a sum an `accumulate`. The consumer moves right
-    after its producer, or the producer right before its consumer, and one
-    kernel computes both. The planner uses the same rules for its prices.
+    can compute an `add`; and a sum can compute an `accumulate`. The consumer
+    moves right after its producer, or the producer right before its consumer,
+    and one kernel computes both. The planner prices operators by the same
+    rules.
 
     Before:
 
@@ -101,8 +103,8 @@ def FuseBiasGradientsPass
     : Pass<"mtp-fuse-bias-gradients", "mlir::ModuleOp"> {
   let summary = "Fuses bias gradients into the products of weight gradients";
   let description = [{
-    The gradient of a bias is the sum of a tensor that the product of the
-    weight's gradient reads, too. The sum moves right after the product, so that
+    The gradient of a bias is the sum of a tensor that the product for the
+    weight's gradient also reads. The sum moves right after the product, so that
     one kernel reads the tensor once. Either both results are added to
     accumulators, with the first term in the same micro-batch and layer, or
     neither is.
@@ -117,7 +119,7 @@ def FuseBiasGradientsPass
     %db = mtp.sum "fc.db" (%dy) {mtp.fused = "bias_gradient"} ...
     ```
 
-    Runs after `mtp-fuse-epilogues`, which finds the epilogues.
+    The pass runs after `mtp-fuse-epilogues`, which finds the epilogues.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -126,7 +128,7 @@ def BatchProductsPass : Pass<"mtp-batch-products", "mlir::ModuleOp"> {
   let summary = "Batches products of equal shapes that share an operand";
   let description = [{
     The products that compute queries, keys and values from one input, and the
-    products of their weights' gradients, are too small to fill a device.
+    products for the gradients of their weights, are too small to fill a device.
     Einsums of a segment that share one operand and differ only in their other
     tensors become one batched product, if all operands exist before the first
     of these einsums.
@@ -145,9 +147,10 @@ def BatchProductsPass : Pass<"mtp-batch-products", "mlir::ModuleOp"> {
     %k = mtp.einsum "h.*.k" "bi,io->bo" (%x, %wk) {mtp.batch = 0 : i64} : ...
     ```
 
-    Runs after `mtp-fuse-bias-gradients`. A library needs equal distances in
-    memory between the tensors of a batch. `mtp-place-memory` chooses the
-    offsets, and removes products from a batch if that would need more memory.
+    The pass runs after `mtp-fuse-bias-gradients`. A library needs equal
+    distances in memory between the tensors of a batch. `mtp-place-memory`
+    chooses the offsets, and removes products from a batch if equal distances
+    would need more memory.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -159,7 +162,7 @@ def VerifyFusedPass : Pass<"mtp-verify-fused", "mlir::ModuleOp"> {
     gradient comes right after a product that reads the same tensor, or after
     the product's epilogue, and has the same kind of epilogue. The products of a
     batch differ only in their tensors, share exactly one operand, and do not
-    read each other's results. Changes nothing.
+    read each other's results. The pass changes nothing.
   }];
 }
 
@@ -167,11 +170,12 @@ def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
   let summary = "Gathers the weights of a segment at once";
   let description = [{
     With ZeRO 3, the weights of a segment are sharded over replicas. Each
-    program of the segment begins with the all-gathers of all weights that it
-    reads, and backward ends with the reduce-scatters of their gradients, which
-    are then accumulated. All transfers of a block over one axis are one launch,
-    as in FSDP (Zhao et al., VLDB 2023, section 3.2.1). The gradient that is
-    computed last is reduced first, so that the launch waits for all gradients.
+    program of the segment begins with the all-gathers of all weights that the
+    program reads. Backward ends with the reduce-scatters of the weights'
+    gradients, and these gradients are then accumulated. All transfers of a
+    block over one axis are one launch, as in FSDP (Zhao et al., VLDB 2023,
+    section 3.2.1). The gradient that is computed last is reduced first, so that
+    the launch waits for all gradients.
 
     Before:
 
@@ -191,7 +195,7 @@ def GatherBlocksPass : Pass<"mtp-gather-blocks", "mlir::ModuleOp"> {
     %z = mtp.einsum "h.*.fc2" "bi,io->bo" (%y, %b) : ...
     ```
 
-    Gradients of weights that no program gathers (ZeRO 2) stay where they are.
+    Reductions for weights that no program gathers (ZeRO 2) are not moved.
     `mtp-group-collectives` numbers the launches.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
@@ -202,10 +206,10 @@ def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
   let description = [{
     The weights of a layer are gathered while the previous layer computes
     (prefetching; FSDP, Zhao et al., VLDB 2023, section 3.3.2), in forward and
-    in backward. The weights of a segment that follows another are gathered in
-    the same way. Each run waits for the gathers that it launches, so that two
-    blocks are in memory at a time. A program before the first run of a task
-    gathers the weights of that run.
+    in backward. The weights of the first run of a segment are gathered while
+    the last run of the previous segment computes. Each run waits for the
+    gathers that it launches, so at most two blocks are in memory at a time. A
+    program before the first run of a task gathers the weights of that run.
 
     Before and after:
 
@@ -214,8 +218,9 @@ def GatherAheadPass : Pass<"mtp-gather-ahead", "mlir::ModuleOp"> {
     %a = mtp.all_gather %p over "dp" dim 0 cause "h.*.a" {mtp.ahead, mtp.of_block} : ...
     ```
 
-    Runs after `mtp-gather-blocks`. A weight that both directions read stays in
-    the segment's own run. `mtp-place-memory` reserves memory for two blocks.
+    The pass runs after `mtp-gather-blocks`. If forward and backward read the
+    same gathered weight, the weight is gathered in the segment's own run.
+    `mtp-place-memory` reserves memory for two blocks.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -226,11 +231,11 @@ def OverlapReductionsPass
   let description = [{
     The reduction of a gradient accumulator runs in the backward program of the
     segment that adds the last term, in the last micro-batch. The backward of
-    earlier layers does not wait for the reduction. An all-reduce is in place.
-    A reduce-scatter writes its shard over the gradient of the next layer, which
+    earlier layers does not wait for the reduction. An all-reduce is in place. A
+    reduce-scatter writes its shard over the gradient of the next layer, which
     is already reduced; the last layer needs memory for one more shard. A second
-    reduction of the shard overlaps, too, if it runs over an axis of replicas:
-    layers have no traffic of their own over such an axis that would delay it.
+    reduction of the shard also overlaps if it runs over an axis of replicas,
+    because no traffic of the layers over such an axis delays it.
 
     Before and after:
 
@@ -255,12 +260,12 @@ def OrderUpdatePass : Pass<"mtp-order-update", "mlir::ModuleOp"> {
     for different ranges of layers are not interleaved. The first reductions of
     all gradients come first, and the second reductions follow in reverse order.
     The first of the second reductions then waits for the last of the first
-    reductions, and the others need not wait (PyTorch DDP reduces its buckets in
-    the reverse order of the model for the same reason: Li et al., VLDB 2020,
-    section 3.2.3). All `mtp.adamw` of a layer come before the operations on
-    their results, which are in reverse order for the same reason. First
-    reductions that overlap with backward are in the reverse of the order in
-    which their gradients become complete.
+    reductions, and the other second reductions need not wait (PyTorch DDP
+    reduces its buckets in the reverse order of the model for the same reason:
+    Li et al., VLDB 2020, section 3.2.3). All `mtp.adamw` of a layer come before
+    the operations on their results, which are in reverse order for the same
+    reason. First reductions that overlap with backward are in the reverse of
+    the order in which their gradients become complete.
 
     Before:
 
@@ -309,8 +314,8 @@ def AssignStreamsPass : Pass<"mtp-assign-streams", "mlir::ModuleOp"> {
     %s = mtp.all_reduce %dx over "tp" cause "fc.dx" {mtp.stream = "tensor"} : tensor<4x8xf32>
     ```
 
-    The pass does not add waits between streams; codegen derives these from the
-    streams and the memory that operations access.
+    The pass does not add waits between streams; codegen derives the waits from
+    the streams and the memory that operations access.
   }];
   let options = [
     Option<"offloads", "offload-optimizer", "bool", "false",
@@ -322,14 +327,14 @@ def AssignStreamsPass : Pass<"mtp-assign-streams", "mlir::ModuleOp"> {
 def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
   let summary = "Groups consecutive collectives of a process group";
   let description = [{
-    A layer has a dozen parameters, most of them small, whose collectives take
-    less time than their launch. Consecutive collectives over one axis become
-    one launch of at most 64 calls, if the operands of all of them are ready
-    when the operand of the first is. The collectives of a block
-    (`mtp-gather-blocks`) are grouped even if their operands are ready at
-    different times. All-to-alls are not grouped, because they consist of
-    messages between ranks. All-reduces over stages are not grouped, because
-    other stages may have other operations between them.
+    A layer has about a dozen parameters, and most of them are so small that a
+    collective takes less time than its launch. Consecutive collectives over one
+    axis become one launch of at most 64 calls, if the operands of all these
+    collectives are ready when the operand of the first collective is ready. The
+    collectives of a block (`mtp-gather-blocks`) are grouped even if their
+    operands are ready at different times. All-to-alls are not grouped, because
+    they consist of messages between ranks. All-reduces over stages are not
+    grouped, because other stages may have other operations between them.
 
     Before and after:
 
@@ -341,8 +346,8 @@ def GroupCollectivesPass : Pass<"mtp-group-collectives", "mlir::ModuleOp"> {
     %w = mtp.all_gather %u over "dp" dim 0 cause "h.*.w" {mtp.batch = 0 : i64} : ...
     ```
 
-    Runs after `mtp-assign-streams`. `mtp-gather-blocks` and `mtp-order-update`
-    are the passes that move collectives next to each other.
+    The pass runs after `mtp-assign-streams`. `mtp-gather-blocks` and
+    `mtp-order-update` have already moved collectives next to each other.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -364,8 +369,8 @@ def BatchUpdatesPass : Pass<"mtp-batch-updates", "mlir::ModuleOp"> {
     mtp.adamw "h.*.b", %gb {mtp.batch = 0 : i64} ...
     ```
 
-    Runs after `mtp-assign-streams`. Updates on the host are not batched.
-    `mtp-place-memory` decides how many parameters one program updates.
+    The pass runs after `mtp-assign-streams`. Updates on the host are not
+    batched. `mtp-place-memory` decides how many parameters one program updates.
   }];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }
@@ -375,11 +380,11 @@ def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
   let description = [{
     Every operation that becomes an instruction is on a known stream. Fused
     operations, and the operations of one launch, are on one stream. Grouped
-    collectives are consecutive and of one process group. No operation of a
-    launch reads the result of another. A reduction that overlaps with the
-    backward of a segment reduces a gradient to which this backward adds. A
-    parameter that the previous run gathers is read only by the program of its
-    own block. Changes nothing.
+    collectives are consecutive and belong to one process group. No operation of
+    a launch reads the result of another operation of the launch. A reduction
+    that overlaps with the backward of a segment reduces a gradient to which
+    this backward adds. A parameter that the previous run gathers is read only
+    by the program of its own block. The pass changes nothing.
   }];
 }
 
@@ -393,11 +398,11 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
     Writes `mtp.places` and `mtp.state`. Values that live within one program
     share a workspace. Their offsets are assigned by best fit, the largest value
     first; operations of one launch (`mtp.fused`, `mtp.batch`) need all their
-    tensors at the same time. Tensors of a batched product get equal distances;
-    products whose tensors would need a larger workspace leave their batch.
-    Forward values that backward reads have a slot for every micro-batch that is
-    in flight according to `mtp.tasks`. A layer reads a carried value where the
-    previous layer wrote it.
+    tensors at the same time. Tensors of a batched product are placed at equal
+    distances. A product is removed from its batch if this would need a larger
+    workspace. Forward values that backward reads have a slot for every
+    micro-batch that is in flight according to `mtp.tasks`. A layer reads a
+    carried value at the offset to which the previous layer wrote it.
 
     Before and after, in part:
 
@@ -408,12 +413,13 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
         slot_stride = 0, entry = 1, step = 1, type = f32>]} : tensor<4x8xf32>
     ```
 
-    The pass chooses neither the order of a stage's tasks nor what is fused.
+    The pass chooses neither the order of a stage's tasks nor the fused
+    operations.
   }];
   let options = [
     Option<"gradientBytes", "gradient-bytes", "int", "0",
            "minimum bytes per element of a gradient accumulator: 4, or 0 for "
-           "those of the gradient">,
+           "the width of the gradient's type">,
     Option<"offloads", "offload-optimizer", "bool", "false",
            "moments and master weights are in host memory, with buffers for "
            "the copied gradient and, if the weight is narrower than its "
@@ -421,7 +427,8 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
   ];
   let statistics = [
     Statistic<"used", "workspace-used", "bytes of all workspaces">,
-    Statistic<"peak", "workspace-peak", "peak of the live bytes in them">
+    Statistic<"peak", "workspace-peak",
+              "peak of the live bytes in all workspaces">
   ];
   let dependentDialects = ["mtplan::ir::MtpDialect"];
 }

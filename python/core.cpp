@@ -53,7 +53,8 @@ Poll signals() {
   };
 }
 
-// An exception of `watch` passes through the search, too.
+// Calls `watch` no more often than Pace allows. An exception of `watch` passes
+// through the search.
 Watch paced(const Watch &watch) {
   if (!watch)
     return nullptr;

@@ -20,8 +20,7 @@ namespace mtplan::python {
 /// Reports bad input, or that no plan fits.
 struct Failure {
   std::vector<std::string> errors; ///< lines of the command, without "error: "
-  /// Is the JSON report if no plan fits, else "".
-  std::string report;
+  std::string report;              ///< JSON report if no plan fits, else ""
 };
 
 /// Names a file to read or, if `text` is set, holds a text and its name in
@@ -80,8 +79,8 @@ public:
   std::string page() const;
   std::string saved() const; ///< docs/plan-files.md
   std::string trace() const; ///< the simulated step, for Perfetto
-  /// Proves the plan as `mtplan --verify` does, and returns json() with the key
-  /// `proof`.
+  /// Proves the plan as `mtplan --verify` does, and returns the text of json()
+  /// with the additional key `proof`.
   /// \throws Failure
   std::string verified() const;
   /// Returns a line for the plan, each listed alternative, and each mesh
@@ -90,7 +89,7 @@ public:
   /// Compares the plan with the best plan under `words`, such as "tp=8 zero=1".
   /// \throws Failure
   std::string why(const std::string &words, const Poll &poll) const;
-  /// \param notation  a word of --export
+  /// \param notation  value of --export
   /// \throws Failure
   ExportedText exported(const std::string &notation) const;
   /// Writes a folder for mtrun.
@@ -104,7 +103,7 @@ private:
 };
 
 /// Returns the CSV of `mtplan --sweep`.
-/// \param names  as after --sweep: "tp,pp"
+/// \param names  value of --sweep, such as "tp,pp"
 /// \throws Failure
 std::string sweep(const Request &request, const std::string &names,
                   const Poll &poll, const Watch &watch);

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""compare_outputs.py <binaries before> <binaries after> [--show N] [--only WORD]
+"""Compares the outputs of two builds of mtplan and mtrun.
 
-Runs the same commands with two builds of mtplan and mtrun, and compares what
-they print, their exit status and every file that they write.
+    scripts/compare_outputs.py BEFORE AFTER [--show N] [--only WORD]
+
+BEFORE and AFTER are the folders of the two builds' binaries. The script runs
+the same commands with both builds, and compares what the commands print, their
+exit status and every file that they write.
 
 A refactoring must leave outputs equal to the byte. Each command gets one
 verdict:
@@ -185,8 +188,8 @@ def lines_of(data):
 
 
 def without_times(lines, training):
-    """Drops what mtrun measures: from the first step on, keeps only the losses
-    of steps, and the lines about checkpoints without their times."""
+    """Drops the times that mtrun measures: from the first step on, keeps only
+    the losses of steps, and the lines about checkpoints without their times."""
     if not training:
         return lines
     kept = []
@@ -201,8 +204,8 @@ def without_times(lines, training):
 
 
 def contents(file):
-    """Returns the lines of a text (of .jsonl the members COMPUTED), or the
-    bytes of anything else as one line."""
+    """Returns the lines of a text file, the members COMPUTED of each line of a
+    .jsonl file, or the bytes of another file as one line."""
     data = file.read_bytes()
     if file.suffix == ".jsonl":
         return [str([json.loads(line).get(name) for name in COMPUTED])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the packages of cmake/package.cmake, with device code for all supported
 # GPUs, and writes the archives to build/. A warning names each missing GPU test
-# suite: both suites need CUDA, and cudnn_tests needs cuDNN.
+# suite: both suites need CUDA, and cudnn_tests also needs cuDNN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ printf '%s\n' "$archives" | xargs ls -sh
 tests=$(grep -e '-tests\.tar\.xz$' <<<"$archives" || true)
 for suite in cuda_tests cudnn_tests; do
   if [ -z "$tests" ] || ! tar tJf "$tests" | grep "/bin/$suite\$" >/dev/null; then
-    printf 'package: WARNING: no %s in it: no GPU can be asked for %s with it\n' \
-      "$suite" 'conformance (docs/gpu-acceptance.md)' >&2
+    printf 'package: WARNING: the package has no %s and cannot run %s\n' \
+      "$suite" 'the GPU conformance tests (docs/gpu-acceptance.md)' >&2
   fi
 done

@@ -4,9 +4,9 @@ PAGES, and compares what it prints now with the output pasted below it.
 
 A shown command starts with `$ `, and its output follows to the end of the block
 or the next command. A line `…` stands for any number of lines, and ` …` at the
-end of a line for the rest of it. --update replaces pasted output that differs
-by the printed lines. In output with a `…`, it replaces each line that differs
-by the printed line that is most like it.
+end of a line for the rest of that line. --update replaces pasted output that
+differs by the printed lines. In output with a `…`, --update replaces only each
+line that differs, by the most similar printed line.
 """
 
 import difflib
@@ -40,7 +40,7 @@ def matches(wanted, line):
 
 
 def mended(wanted, lines):
-    """Returns the pasted lines as they should be."""
+    """Returns the pasted lines, with lines that differ replaced."""
     if "…" not in wanted:
         if len(wanted) == len(lines) and all(map(matches, wanted, lines)):
             return wanted
@@ -67,7 +67,7 @@ def mended(wanted, lines):
 
 
 def page_mended(page, binaries, scratch):
-    """Returns the page as it should be."""
+    """Returns the page, with output that differs replaced."""
     def block(match):
         out = []
         parts = re.split(r"^\$ ", match.group(1), flags=re.MULTILINE)
@@ -104,7 +104,7 @@ def main():
         bad += 1
         sys.stdout.writelines(difflib.unified_diff(
             text.splitlines(True), right.splitlines(True), name,
-            "what is printed now", n=0))
+            "current output", n=0))
     sys.exit(1 if bad else 0)
 
 

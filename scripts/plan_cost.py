@@ -3,9 +3,9 @@
 planning grows with the number of GPUs and of layers, with the choices of OPEN.
 
 Draws docs/planning-cost.svg and writes docs/planning-cost.md from
-bench/results/plan-cost.csv. --measure runs BIN/mtplan first and rewrites that
-file. --check writes neither, and fails if the drawing or the page is not the
-one that the file gives.
+bench/results/plan-cost.csv. --measure first runs BIN/mtplan and rewrites the
+CSV file. --check writes neither drawing nor page, and fails if one of them
+differs from the one that the CSV file gives.
 """
 
 import argparse
@@ -29,9 +29,9 @@ OPEN = ["--pp", "any", "--stage-layers", "even", "--cp", "any", "--vp", "any",
         "--zero", "any", "--zero-ranks", "all",
         "--schedule", "any", "--recompute", "any", "--overlap", "on"]
 
-# Each row has the model, the machine and the samples per step. One sweep
-# varies the GPUs, from the fewest that fit the model (LEAST_GPUS); the other
-# varies the layers, on LAYERS_ON GPUs.
+# Each row has the model, the machine and the samples per step. One sweep varies
+# the number of GPUs, from the smallest number that fits the model (LEAST_GPUS)
+# on. The other sweep varies the number of layers, on LAYERS_ON GPUs.
 MODELS = [("llama-3-8b", "dgx-h100", 2048), ("gpt3-175b", "dgx-a100-80g", 1536),
           ("llama-3-405b", "dgx-h100", 2048)]
 LEAST_GPUS = {"llama-3-8b": 8, "gpt3-175b": 64, "llama-3-405b": 256}
@@ -172,10 +172,10 @@ def page(rows):
     return f"""# What planning costs
 
 Wall time of the command `mtplan MODEL --gpus N` on two shared cores with
-everything open but uneven stages and hybrid sharding, `{' '.join(OPEN)}`:
+all options open except uneven stages and hybrid sharding, `{' '.join(OPEN)}`:
 the fastest of a few runs, against the number of GPUs and of layers. The gap is
-how far the plan is from the bound of what was left, at most. Made by
-`{COMMAND}`, which measures anew, writes
+by how much the plan may be slower than the optimum.
+`{COMMAND}` measures again, writes
 [the record](../bench/results/plan-cost.csv) and draws it; without `--measure`
 it only draws.
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# project_files.sh [pattern...]: prints the project's files that match, one a
-# line. These are the files that git tracks or would track or, in an unpacked
-# archive, all files outside build folders.
+# project_files.sh [pattern...]: prints the project's files that match, one per
+# line. The project's files are those that git tracks or does not ignore; in an
+# unpacked archive, they are all files outside build folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

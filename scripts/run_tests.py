@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """run_tests.py <build folder> [ctest option...]: runs ctest there, then prints
-'N passed, N failed' over the cases of GoogleTest, lit and the rest.
+'N passed, N failed' over the cases of GoogleTest, of lit and of other tests.
 
-ctest.xml names what ctest ran. An entry that wrote cases/<entry>.xml
-(GoogleTest, lit) counts as its cases, any other as one. An entry without such a
-file counts as skipped if its exit code says so. An entry that failed or could
-not be run, but whose report shows no failure, adds one failure, so that a
-failed run never counts as passed.
+ctest.xml lists the tests that ctest ran. A test that wrote cases/<test>.xml
+(GoogleTest, lit) counts as its cases, any other test as one case. A test
+without such a file counts as skipped if its exit code says so. A test that
+failed or could not be run, but whose report shows no failure, adds one failure,
+so that a failed run never counts as passed.
 """
 
 import os
@@ -30,7 +30,10 @@ def outcome(case):
 
 
 def verdict_of(entry):
-    """Returns the result of a ctest <testcase>, whose 'notrun' may be a failure."""
+    """Returns the verdict of a ctest <testcase>.
+
+    The status 'notrun' counts as failed unless the exit code means skipped.
+    """
     skipped = entry.find("skipped")
     if skipped is not None and "SKIP_RETURN_CODE" in skipped.get("message", ""):
         return "skipped"

@@ -17,7 +17,7 @@ packages=(
   clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev libomp-14-dev
 )
 
-# Prints the packages above that are not installed, one a line.
+# Prints the packages above that are not installed, one per line.
 missingPackages() {
   local name installed
   if ! command -v dpkg-query >/dev/null; then

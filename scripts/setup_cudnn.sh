@@ -15,7 +15,7 @@ has cudnn.h || exit 0
 has cudnn_frontend.h && exit 0
 
 giveUp() {
-  printf 'setup: no headers of cuDNN'\''s frontend (%s): attention on GPUs is by our own kernels\n' "$1" >&2
+  printf 'setup: no headers of cuDNN'\''s frontend (%s): attention on GPUs uses mtplan'\''s own kernels\n' "$1" >&2
   exit 0
 }
 

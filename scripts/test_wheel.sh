@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test_wheel.sh: builds the wheel, installs it with the frameworks for which it
-# has models and plans into a new virtual environment, and runs the tests of the
-# Python package there. A test that is skipped counts as failed. $PYTHON is as
-# in wheel.sh.
+# test_wheel.sh: builds the wheel, installs it with PyTorch, JAX and the
+# trainers that read exported plans into a new virtual environment, and runs the
+# tests of the Python package there. A test that is skipped counts as failed.
+# $PYTHON has the same meaning as in wheel.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

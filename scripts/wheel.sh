@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # wheel.sh: builds the Python package (docs/python.md) and writes its wheel to
 # build/. A log is shown only when a step fails. The wheel is for $PYTHON, by
-# default python3: one per version before 3.12, one for all versions from then on.
+# default python3. A wheel built with Python 3.12 or later fits all versions
+# from 3.12 on; a wheel built with an earlier version fits only that version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -23,9 +23,9 @@ IDEAL = {"bandwidth_efficiency": 1.0, "elementwise_efficiency": 1.0, "gemm_effic
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
-    model: str  # name of a file in examples/
+    model: str  # name of a file in examples/, without ".json"
     flags: tuple
-    program: bool = False  # also compiled to a CUDA program
+    program: bool = False  # whether the plan is also compiled to a CUDA program
     dropout: bool = True
     speed: bool = False
 
@@ -71,10 +71,10 @@ def check_suites(binaries):
     missing = [suite for suite in SUITES if not (binaries / suite).exists()]
     if missing:
         raise Failure(
-            f"{binaries} has no {' and no '.join(missing)}: packages made of it cannot be asked "
-            "for conformance, and without cudnn_tests their attention is not cuDNN's. CUDA with "
-            "cuDNN is needed, and the headers of cuDNN's frontend (scripts/setup_cudnn.sh says "
-            "why it has none); to go on: --without-suites")
+            f"{binaries} has no {' and no '.join(missing)}: a package of this build cannot run "
+            "the GPU conformance tests, and without cudnn_tests its attention does not use cuDNN. "
+            "Build with CUDA, cuDNN and the headers of cuDNN's frontend (scripts/setup_cudnn.sh "
+            "reports why they are missing), or pass --without-suites")
 
 
 def mtplan(binaries, case, model, hardware, *more):

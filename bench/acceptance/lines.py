@@ -1,4 +1,4 @@
-"""Compares the numbers that a part measured with bounds, and writes verdicts.
+"""Compares the measurements of a part with bounds, and writes verdicts.
 
 A line of the report without a number was not run. A run without a GPU, without
 models of full size or with an emulator's mtrun is a rehearsal, whose lines are
@@ -47,7 +47,7 @@ class Record:
             "part": part,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "backend": flags.backend, "scale": flags.scale, "device": device,
-            "own": flags.mtrun is None,  # False: an emulator's mtrun
+            "own": flags.mtrun is None,  # False if an emulator's mtrun runs
             "unfinished": [],  # attempts in progress, the outermost first
             "lines": {}, "tables": [], "failures": [], "facts": {}}
 

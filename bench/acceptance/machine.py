@@ -24,7 +24,7 @@ class Failure(Exception):
 
 
 class NoTime(Failure):
-    """Says that a command's time ended before the command started or ended."""
+    """Says that a command's time was over before the command started or ended."""
 
 
 def device_facts(torch_python):
@@ -58,8 +58,8 @@ def last_object(said):
 def end_group(process):
     """Ends a process and its children.
 
-    They form a process group in the POSIX session of this program, so that
-    ending that session ends the group, too.
+    The processes form a process group in the POSIX session of this program.
+    Therefore they also end if that session is ended.
     """
     for number in signal.SIGTERM, signal.SIGKILL:
         with contextlib.suppress(ProcessLookupError):
@@ -137,7 +137,7 @@ class Command:
             got = self.process.wait(max(0.0, self.until - time.monotonic()))
         except subprocess.TimeoutExpired as late:
             self.stop()
-            raise NoTime(f"{words}: its time was over; it said last: "
+            raise NoTime(f"{words}: timed out; its last output: "
                          f"{self.said()[-TAIL:].strip()}") from late
         finally:
             self.stop()
@@ -188,8 +188,8 @@ class Machine:
         """
         words = list(map(str, command))
         if self.left() <= 0:
-            raise NoTime(f"{words[0]} was not started: of the part's {self.flags.seconds:g} "
-                         "seconds none were left")
+            raise NoTime(f"{words[0]} was not started: none of the part's {self.flags.seconds:g} "
+                         "seconds are left")
         to = to or self.folder / f"said-{len(self.started)}.txt"
         self.started.append(Command(words, to, time.monotonic() + share * self.left(), **more))
         return self.started[-1]
@@ -243,7 +243,7 @@ class Trained:
         self.records, self.said, self.device_bytes = records, said, None
         self.losses = [record["loss"] for record in records]
         if not all(isinstance(loss, (int, float)) for loss in self.losses):
-            raise Failure(f"losses are no numbers: {self.losses}")
+            raise Failure(f"some losses are not numbers: {self.losses}")
 
     def median(self, name, first):
         values = [record[name] for record in self.records[first:] if name in record]

@@ -12,19 +12,19 @@ from .machine import TAIL, Failure, NoTime
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 # AdamW makes a step of this size even if a gradient is only rounding error, and
-# later gradients then differ. At a rate of 1e-4, another order of summation (tp
-# 2 of llama-30m on CPU ranks) changes gradients by 2.1e-5; at 1e-5, by 2.5e-6
-# (BERT 9.1e-6). Ten steps at 1e-6 change weights by up to 1e-5, a thousandth of
-# their size, so that a step that is missing or wrong still exceeds the bound.
+# later gradients then differ. At a learning rate of 1e-4, another order of
+# summation (tp 2 of llama-30m on CPU ranks) changes gradients by 2.1e-5; at a
+# rate of 1e-5, by 2.5e-6 (BERT by 9.1e-6). Ten steps at 1e-6 change weights by up
+# to 1e-5, a thousandth of their size, so that a missing or wrong step still
+# exceeds the bound.
 RATE = 1e-6
-# A training in 16 bits warms up, as trainings do. At the full rate from the
-# first step on, CPU ranks in bf16 are 0.025 from CPU ranks in fp32 after ten
-# steps of llama-30m.
+# Trainings in 16 bits warm up, as is usual. Without warm-up, the loss of
+# llama-30m on CPU ranks after ten steps differs by 0.025 between bf16 and fp32.
 WARMUP = STEPS
-LEAST = 1e-3  # least divisor of a difference, as a fraction of the largest moment
-# This filter limits a tool to our own kernels, for races, barriers and, in the
-# suite, memory errors. In a training, initcheck must see every write, and
-# memcheck also checks the arguments of library kernels.
+LEAST = 1e-3  # smallest divisor of a difference, as a fraction of the largest moment
+# This filter limits a tool to mtplan's own kernels: racecheck and synccheck
+# everywhere, memcheck in the suite. In a training, initcheck must see every
+# write, and memcheck also checks the arguments of library kernels.
 OURS = ("--kernel-name", "kns=mtplan")
 # Libraries ask CUDA for functions that a driver may lack, and memcheck would
 # count these calls as errors. mtrun checks the result of each of its own calls.
@@ -66,12 +66,12 @@ def differences(text):
     """
     counted = re.search(r"^(\d+) tensors in both, (?:(\d+) differences?|all equal)$", text, re.M)
     if not counted or int(counted.group(1)) == 0:
-        raise Failure(f"these are not two checkpoints that were compared: {text[-500:]}")
+        raise Failure(f"the output does not compare two checkpoints: {text[-500:]}")
     found = {name: (float(by), float(largest)) for name, by, largest in re.findall(
         r"^(\S+): \d+ of \d+ elements, by at most (\S+) \(element \d+\), where the largest is "
         r"(\S+)$", text, re.M)}
     if len(found) != int(counted.group(2) or 0):
-        raise Failure(f"{counted.group(2)} differences, {len(found)} of them understood: "
+        raise Failure(f"{counted.group(2)} differences, of which {len(found)} were parsed: "
                       f"{text[:500]}")
     return found
 
@@ -198,8 +198,8 @@ class Numbers:
                 result, why = outcome(load(report), command.process.returncode, said)
                 if result != "COMPLETED":
                     unlike.append([name, result, why])
-        self.record.table(f"{suite}: what did not pass ({output.name} has all):",
-                          ["case", "result", "first of it"], unlike)
+        self.record.table(f"{suite}: cases that did not pass (full output: {output.name}):",
+                          ["case", "result", "first message"], unlike)
         if late:
             raise NoTime(f"{len(late)} of {len(names)} cases were not run to their end")
         if len(unlike) == len(names):
@@ -252,7 +252,10 @@ class Numbers:
                                     f"losses that differ among them: {unlike}")
 
     def emitted(self):
-        """Compiles all programs at once, because each takes most of a minute."""
+        """Compares emitted programs with mtrun.
+
+        All programs are compiled at once, because each takes most of a minute.
+        """
         builds, prepared = {}, self.machine.prepared
         options, variables = developing(self.kept("developing"))
         for name in EMITTED:
@@ -273,7 +276,7 @@ class Numbers:
                                         "--lr-decay", "constant")
                 losses = [float(loss) for loss in re.findall(r"^step \d+ .*?loss (\S+)", said,
                                                              re.M)]
-                # The programs have our own attention, and not that of cuDNN.
+                # The programs contain mtplan's own attention, and not that of cuDNN.
                 expected = self.machine.train(
                     case, STEPS, env={**os.environ, **OWN_ATTENTION}).losses
                 if len(losses) != STEPS:
@@ -296,7 +299,7 @@ class Numbers:
         for tool, (only, cases) in SUITES_SANITIZED.items():
             runs.append((f"{tool}, cuda_tests", tool, only, passed, [
                 self.machine.binaries / "cuda_tests", f"--gtest_filter={cases}"]))
-        # All run at once, so that a slow tool does not use up the others' time.
+        # All tools run at once, so that a slow tool does not use up the others' time.
         started = {}
         for what, tool, only, whole, command in runs:
             env = {**os.environ, **OWN_ATTENTION} if "cuda_tests" in what else None

@@ -11,14 +11,14 @@ WAYS = {"eager": [], "compiled": ["--compile"]}
 LINES = {name: [
     Line("tokens/s beside PyTorch eager", 1.1, least=True, unit=" x"),
     Line("tokens/s beside torch.compile", 1.1, least=True, unit=" x"),
-    Line("of the measured peak of a large product", 55, least=True, unit=" %"),
+    Line("share of the measured peak of a large product", 55, least=True, unit=" %"),
     Line("time outside kernels", 2, unit=" %")] for name in cases.SPEED}
 CALIBRATE = [Line("machine files that were not written", 0)]
 PREDICT = [line for name in cases.SPEED for line in (
     Line(f"{name}: predicted step off by", 8, unit=" %"),
     Line(f"{name}: predicted memory off by", 5, unit=" %"))]
 PLACE = ("backend", "scale", "device", "own")  # conditions under which a part was measured
-# Presets whose peaks mtrun calibrate takes, by the GPU's name.
+# Maps a GPU's name to the preset whose peaks `mtrun calibrate` uses.
 LIKE = {"NVIDIA H100 80GB HBM3": "H100-SXM5-80GB", "NVIDIA H200": "H200-SXM-141GB"}
 # The sum of separately timed instructions may exceed the step's time by this
 # share, because the GPU's clock and caches differ.
@@ -62,7 +62,7 @@ class Speed:
         with self.record.attempt("of the peak"):
             share = statistics.median(run.median("share_of_peak", FIRST) for run in ours)
             rate = statistics.median(run.median("flops_per_rank", FIRST) for run in ours)
-            self.record.measure("of the measured peak of a large product", 100 * share,
+            self.record.measure("share of the measured peak of a large product", 100 * share,
                                 f"{rate / 1e12:.4g} of {rate / share / 1e12:.4g} TFLOP/s")
         with self.record.attempt("classes"):
             tables = [run.classes() for run in ours]
@@ -74,7 +74,7 @@ class Speed:
             said = (f"instructions took {1e3 * (step - rest):.4g} ms in a step without overlap, "
                     f"and a step {1e3 * step:.4g} ms")
             if rest < -CLOCKS * step:
-                raise Failure(f"{said}: this does not tell what it is outside kernels")
+                raise Failure(f"{said}: the time outside kernels is unknown")
             self.record.measure("time outside kernels", 100 * max(0.0, rest) / step,
                                 said if rest < 0 else "")
         seconds = statistics.median(run.median("seconds", FIRST) for run in ours)
@@ -102,20 +102,20 @@ class Speed:
             rows.append([f"PyTorch {way}",
                          *map(rounded, spread([run["tokens_per_second"] for run in runs])),
                          memory(max(run["peak_bytes"] for run in runs)), len(runs)])
-        self.record.table("In turns; memory is what came into use of the GPU (mtrun) and what "
-                          "PyTorch reserved:", ["", "tokens/s, median", "least", "most", "memory",
-                                                "runs"],
+        self.record.table("Alternating runs; memory is the increase of the GPU's used memory "
+                          "(mtrun) and the memory that PyTorch reserved:",
+                          ["", "tokens/s, median", "least", "most", "memory", "runs"],
                           [row for row in rows if row[-1]])
         for line, word in (("tokens/s beside PyTorch eager", "eager"),
                            ("tokens/s beside torch.compile", "compiled")):
-            # mtrun is compared with the fastest variant, so all must have run.
+            # mtrun is compared with PyTorch's fastest variant, so all must have run.
             wanted = [way for way in self.machine.flags.torch_ways if way.startswith(word)]
             if not rates or not wanted or any(way not in theirs for way in wanted):
                 continue
             best = max(statistics.median(run["tokens_per_second"] for run in theirs[way])
                        for way in wanted)
             self.record.measure(line, statistics.median(rates) / best,
-                                f"of {', '.join(wanted)} the fastest")
+                                f"the fastest of {', '.join(wanted)}")
 
     def like(self):
         name = self.record.words["device"]["name"]
@@ -139,7 +139,7 @@ class Speed:
             self.record.words["facts"] = {"machine": json.loads(machine.read_text())}
             self.record.measure("machine files that were not written",
                                 sum(path.stat().st_size == 0 for path in (machine, measured)))
-            _, _, figures = said.partition("Figures that they give\n")
+            _, _, figures = said.partition("Fitted figures\n")
             self.record.table("Figures that the measurements (calibrate.txt) give:", ["figure"],
                               [[line.strip()] for line in figures.splitlines()])
 
@@ -186,7 +186,8 @@ class Speed:
                                     100 * abs(planned / used - 1),
                                     f"{memory(planned)} against {memory(used)}")
                 rows.append([name, "memory", memory(planned), memory(used)])
-        self.record.table("By the calibrated machine file:", ["model", "what", "predicted", "measured"], rows)
+        self.record.table("Predicted with the calibrated machine file, and measured:",
+                          ["model", "what", "predicted", "measured"], rows)
 
 
 def spread(values):

@@ -39,8 +39,8 @@ std::string bucketsText(const KernelWriter &to, std::size_t table) {
          ", [&] { return biasRows(" + arguments + "); })";
 }
 
-/// Returns the number of heads in the last dimension of queries or keys:
-/// "H / tp" on one rank (`isLocal`), "H" on all ranks.
+/// Returns the number of heads in the last dimension of queries or keys. The
+/// result is for one rank ("H / tp") if `isLocal`, else for all ranks ("H").
 std::string headsText(const KernelWriter &to, const Tensor &tensor,
                       std::int64_t width, bool isLocal) {
   const Extent whole = to.names.whole(tensor, 2),
@@ -67,7 +67,7 @@ void writeHeads(const KernelWriter &to, std::size_t table) {
   const std::int64_t width = to.spec.integer("head_dim", 1);
   if (width > kMostWidth)
     to.refuse("has head_dim " + to.count(width) +
-              ", of which GPUs take at most " + to.count(kMostWidth));
+              "; GPU kernels support at most " + to.count(kMostWidth));
   const std::string heads = headsText(to, q, width, true),
                     place = to.names.offset(q, 2);
   std::vector<std::string> members = {

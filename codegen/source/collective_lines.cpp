@@ -27,7 +27,7 @@ CollectiveLines::CollectiveLines(const Plan &thePlan, const Program &theProgram,
       text(theText) {}
 
 /// Returns the number of ranks in each communicator of a group: the constant of
-/// a mesh axis if the group lies along this axis, else digits.
+/// a mesh axis if the group lies along this axis, else a number literal.
 std::string CollectiveLines::ranksText(const Group &group) const {
   const std::size_t ranks = group.communicators.front().size();
   for (std::size_t a = 0; a < plan.mesh.size(); ++a)

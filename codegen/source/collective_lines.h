@@ -21,8 +21,8 @@ public:
 
   void write(std::size_t i) const;
 
-  /// Returns the reason for collective i, for a comment: "each rank has a term
-  /// of the sum in h.*.attn.proj (einsum)".
+  /// Returns the reason why collective i is needed, for a comment: "each rank
+  /// has a term of the sum in h.*.attn.proj (einsum)".
   std::string causeOf(std::size_t i) const;
 
 private:

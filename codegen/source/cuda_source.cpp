@@ -87,8 +87,8 @@ public:
       if (one.sent != one.received)
         throw SourceError("stages " + std::to_string(ends.first) + " and " +
                           std::to_string(ends.second) +
-                          " send and receive in different orders, which a "
-                          "program that stands alone cannot yet");
+                          " send and receive in different orders, which "
+                          "emitted programs do not support yet");
     }
     forInstructions(plan, [&](const Instruction &instruction) {
       if (const auto *report = std::get_if<Report>(&instruction.what);
@@ -165,7 +165,8 @@ private:
     text.line("using namespace mtplan::runtime::cuda;");
     text.line("using enum mtplan::runtime::ElementType;");
     text.line();
-    // The sizes have a namespace, because T is a template parameter of kernels.
+    // The sizes are in a namespace of their own, because kernels have a
+    // template parameter called T.
     text.line("namespace sizes {");
     const char *const wide = "std::int64_t";
     for (const Dimension &one : dimensions.all())
@@ -198,7 +199,8 @@ private:
     for (const auto &[ends, one] : traffic)
       lines.push_back(nameOf(ends));
     if (!lines.empty()) {
-      text.comment("A line carries what one stage sends to another.");
+      text.comment("A line is the connection over which one stage sends to "
+                   "another.");
       text.line("enum Lines : int " + listText(lines) + ";");
     }
     return text.text();
@@ -277,7 +279,8 @@ private:
   }
 
   /// Returns the bytes of a step's messages: a product of sizes if all messages
-  /// are as large as the first one and need no padding, else digits.
+  /// are as large as the first message and need no padding, else a number
+  /// literal.
   std::string bytesText(int sender, const Traffic &messages) const {
     const Tensor &first = *messages.first;
     const auto count = static_cast<std::int64_t>(messages.sent.size());
@@ -302,8 +305,8 @@ private:
   }
 
   /// Returns the axes along which the communicators of a group lie: the ranks
-  /// of a communicator differ in these axes only. Returns no axis if a
-  /// communicator lacks some of the ranks along these axes.
+  /// of a communicator differ only in their coordinates on these axes. Returns
+  /// no axis if a communicator lacks some of the ranks along these axes.
   std::vector<int> axesOf(const Group &group) const {
     std::vector<int> axes;
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)

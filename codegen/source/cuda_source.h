@@ -2,7 +2,7 @@
 //
 // Writes the training step of an executable plan as a program in CUDA, cuBLASLt
 // and NCCL. The program is for an engineer to read. It uses the plan's names
-// and executes the plan exactly. No decision is made here.
+// and executes the plan exactly. The writer makes no decision of its own.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_CUDA_SOURCE_H

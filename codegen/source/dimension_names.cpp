@@ -26,9 +26,9 @@ std::string wordOf(const KernelCall &call, const std::string &name) {
   return value ? *value : "";
 }
 
-/// Returns whether an operand with fewer dimensions has the last dimensions of
-/// the other operands, like a norm's weight [C] for [B, T, C]. With other
-/// kernels, such an operand has the first dimensions, like ids [B, T].
+/// Returns whether an operand with fewer dimensions than the other operands
+/// shares their last dimensions, like a norm's weight [C] for [B, T, C]. For
+/// other kernels, such an operand shares the first dimensions, like ids [B, T].
 bool sharesLastDimensions(const std::string &kernel) {
   static const std::set<std::string> kKernels = {
       "layer_norm", "layer_norm_grad", "rms_norm",      "rms_norm_grad",
@@ -77,7 +77,7 @@ DimensionNames::DimensionNames(const Plan &thePlan) : plan(thePlan) {
     relate(stage, one);
   });
   relateStages();
-  constexpr int kRounds = 3; // the most reliable kernels come first
+  constexpr int kRounds = 3; // round 0 has the most reliable kernels
   for (int round = 0; round < kRounds; ++round)
     forInstructions(plan, [&](std::size_t stage, const Instruction &one) {
       nameFrom(stage, one, round);
@@ -196,7 +196,7 @@ std::size_t DimensionNames::rootOf(std::size_t node) const {
   return node;
 }
 
-// Unites two dimensions unless their sizes differ.
+// Gives two dimensions the same name unless their sizes differ.
 void DimensionNames::unite(const Place &one, std::size_t i, const Place &other,
                            std::size_t j) {
   const std::size_t a = rootOf(nodeOf(one, i)), b = rootOf(nodeOf(other, j));
@@ -313,8 +313,9 @@ void DimensionNames::relate(std::size_t stage, const Instruction &instruction) {
         uniteLeading(tensors[t], tensors[u]);
 }
 
-// Unites the dimensions of a parameter or a message across stages, and those of
-// a parameter with those of its moments, its gradient and its master weights.
+// Gives equal names to the dimensions of a parameter or a message in all
+// stages, and to the dimensions of a parameter, its gradient, its moments and
+// its master weights.
 void DimensionNames::relateStages() {
   std::map<std::string, Place> parameters;
   std::map<int, Place> channels;
@@ -467,8 +468,8 @@ Extent DimensionNames::written(std::size_t stage, const Tensor &tensor,
         division += " / " + axes[indexed(axis)];
         ranks *= size;
       }
-  // The split divides the first constant of the product: the heads, and not the
-  // channels of a head.
+  // The split divides the first constant of the product, which counts heads,
+  // and not the constant that counts the channels of a head.
   const std::string &first = found->second.front();
   const auto constant = std::ranges::find(dimensions, first, &Dimension::name);
   if (constant->size % ranks != 0)

@@ -2,8 +2,8 @@
 //
 // An emitted program writes a size as `B / dp * T * C` and not as 512. A name
 // depends on the meaning of a dimension and not on its size. Two dimensions
-// have one name if an operator requires them to be equal. Some operators also
-// fix the meaning of a dimension: token ids are [B, T], and an embedding's
+// share a name if an operator requires their sizes to be equal. Some operators
+// also fix the meaning of a dimension: token ids are [B, T], and an embedding's
 // table is [V, C].
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,8 @@ public:
                 std::size_t dimension) const;
 
   /// Returns the constant with this value whose name is `name`, or `name` and a
-  /// number ("V2"). Returns the value's digits if there is no such constant.
+  /// number ("V2"). If there is no such constant, returns the value as a
+  /// literal.
   std::string known(const std::string &name, std::int64_t value) const;
 
   /// Returns the exclusive upper bound of an input's integers: the size of the
@@ -67,12 +68,12 @@ private:
   /// assumed to have the same split.
   void learnSplit(const Place &place);
   /// If only the operand or only the result of an `accumulate` has a known
-  /// split, records this split for the other one, too.
+  /// split, records this split for the other tensor, too.
   void learnSplitOfSum(std::size_t stage,
                        const runtime::Instruction &instruction);
   /// Records how operand and result of an all-gather or a reduce-scatter over
   /// one axis are split. The shard is split like the complete tensor and also
-  /// over this axis, so each split follows from the other one.
+  /// over this axis, so the split of one tensor follows from that of the other.
   void learnFrom(std::size_t stage, const runtime::Instruction &instruction);
   const std::vector<std::vector<int>> &splitOf(const Place &place) const;
   std::vector<std::int64_t> globalShape(const Place &place) const;
@@ -92,7 +93,8 @@ private:
   void name(const Place &place, std::size_t dimension,
             const std::vector<Dimension> &factors);
   /// Returns the name of the constant for this size, and adds a new constant if
-  /// necessary. Appends a number to the name if another size has the name.
+  /// necessary. If another size already has the name, appends a number to the
+  /// name.
   std::string constant(const Dimension &wanted);
   Extent written(std::size_t stage, const runtime::Tensor &tensor,
                  std::size_t dimension, bool isLocal) const;

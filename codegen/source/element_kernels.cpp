@@ -78,7 +78,8 @@ void writeMask(const KernelWriter &to) {
 }
 
 /// Returns the number of contiguous runs that are copied: a product of leading
-/// dimensions of the result if one has this value, else digits.
+/// dimensions of the result if one of these products has this value, else a
+/// number literal.
 std::string runsText(const KernelWriter &to, const StridedSource &source) {
   const Tensor &result = to.output(0);
   std::int64_t runs = elementsOf(result);
@@ -163,8 +164,8 @@ void writeDropout(const KernelWriter &to) {
   to.call("dropout", arguments);
 }
 
-/// Returns how many rows of a norm's input have `elements` elements in all. A
-/// row is as long as the gain: it is the last dimension, or one head.
+/// Returns the number of rows that `elements` elements of a norm's input form.
+/// A row is the last dimension or one head, and is as long as the gain.
 std::string rowsText(const KernelWriter &to, const std::string &elements) {
   return elements + " / " + to.width(to.input(1));
 }

@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file that holds the text of FILES, which are paths within
-# ROOT, for codegen/source/program_headers.h.
+# Writes OUTPUT, the C++ file that implements codegen/source/program_headers.h
+# and holds the text of FILES, which are paths within ROOT.
 #   cmake -DROOT=<dir> "-DFILES=<path>;..." -DOUTPUT=<file> -P embed_source.cmake
 cmake_minimum_required(VERSION 3.25)
 

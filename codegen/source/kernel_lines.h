@@ -18,9 +18,9 @@ namespace mtplan::codegen {
 struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
-  std::string vectorStep;       ///< from one bias to the next, in elements
+  std::string vectorStep;       ///< stride between biases, in elements
   /// Lists triples of consecutive buffers of a batched product. The program
-  /// asserts that the two distances within a triple are equal.
+  /// asserts that the three buffers of a triple are at equal distances.
   std::vector<std::vector<std::string>> triples;
 };
 

@@ -12,7 +12,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-/// Splits `text` at each separator that is outside of brackets.
+/// Splits `text` at each separator outside of brackets.
 std::vector<std::string> splitOutside(const std::string &text,
                                       const std::string &separator) {
   std::vector<std::string> parts(1);
@@ -82,7 +82,7 @@ std::vector<std::string> wordsOf(const std::string &text) {
 }
 
 /// Returns whether an expression is a constant of the program: it consists of
-/// numbers and names of sizes, and calls nothing.
+/// numbers and names of sizes, and contains no call.
 bool isConstantText(const std::string &text) {
   if (!std::ranges::all_of(piecesOf(text).names, isNumber))
     return false;
@@ -114,7 +114,8 @@ std::string typeOf(const std::vector<std::string> &values) {
 }
 
 /// Returns the names of a function's parameters, which become names of table
-/// columns. A parameter without a name here does not name its column.
+/// columns. If a name is empty, the parameter does not determine the name of
+/// its column.
 const std::vector<std::string> &parametersOf(const std::string &function) {
   static const std::map<std::string, std::vector<std::string>> kNames = {
       {"layers", {"layers"}},
@@ -194,8 +195,8 @@ LoopTable::uniteBuffers(const std::vector<std::string> &values,
   return united;
 }
 
-/// Unites calls of one function argument by argument, or products with equally
-/// many factors factor by factor.
+/// Unites calls of one function by uniting each argument, or products with the
+/// same number of factors by uniting each factor.
 std::optional<std::string>
 LoopTable::uniteCalls(const std::vector<std::string> &values,
                       const std::string &hint) {
@@ -263,7 +264,7 @@ LoopTable::unite(const std::vector<std::string> &values,
 
 std::optional<Text>
 LoopTable::unite(const std::vector<std::vector<TextItem>> &rows) {
-  // Rows may have different comments, so only their calls must correspond.
+  // The comments of rows may differ, so only the calls of rows must correspond.
   const auto callsOf = [](const std::vector<TextItem> &items) {
     std::vector<const TextItem *> calls;
     for (const TextItem &item : items)

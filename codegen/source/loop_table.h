@@ -11,23 +11,25 @@
 
 namespace mtplan::codegen {
 
-/// Returns the ending that all names share, in whole words and without the
-/// numbers after it: "exp_avg". Returns "" if there is none.
+/// Returns the longest ending of whole words that all names share, such as
+/// "exp_avg". The number at the end of a name is ignored. Returns "" if the
+/// names share no ending.
 std::string commonEnd(const std::vector<std::string> &names);
 
 /// Describes the array of structs over which a loop runs.
 class LoopTable {
 public:
-  /// Unites the values that one expression has in each row.
+  /// Replaces the values that an expression has in the rows by one expression.
   /// \param hint  the name of the column, if a column is added
-  /// \return the loop's expression for a row's value: the value itself if all
-  ///         rows have the same one. Returns nothing if the values differ in
-  ///         more than buffers and sizes.
+  /// \return the expression for the value in a row of the loop, which is the
+  ///         value itself if all rows have the same value. Returns nothing if
+  ///         the values differ in more than buffers and sizes.
   std::optional<std::string> unite(const std::vector<std::string> &values,
                                    const std::string &hint);
-  /// Unites the texts of all rows. A comment that differs between rows becomes
-  /// its summary. Returns nothing if the calls differ in more than buffers and
-  /// sizes. The table must not be used then.
+  /// Replaces the texts of all rows by one text. A comment that differs between
+  /// rows is replaced by its summary, or omitted if it has none. Returns
+  /// nothing if the calls differ in more than buffers and sizes. In this case
+  /// the table must not be used.
   std::optional<Text> unite(const std::vector<std::vector<TextItem>> &rows);
   void write(const std::string &name, const std::string &comment,
              Text &text) const;

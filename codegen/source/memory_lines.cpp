@@ -51,8 +51,8 @@ const char *useOf(MemoryClass memoryClass) {
   }
 }
 
-/// Returns a Buffer as an expression: type, arena, offset and size. With
-/// several entries or slots, their number and stride follow.
+/// Returns a Buffer as an expression: type, arena, offset and size. If the
+/// buffer has several entries or slots, their number and stride follow.
 std::string placeText(const Stage &stage, const Buffer &one, ElementType type) {
   std::string text = "Buffer{" + typeText(type) + ", " +
                      arenaWord(stage.arenas[indexed(one.arena)].memoryClass) +

@@ -23,7 +23,7 @@ void writeBuffers(const runtime::Stage &stage, const StageNames &names,
                   const std::vector<const Text *> &readers, const Text &tables,
                   Text &to);
 
-/// Writes open(), which allocates a rank's memory and has cuBLASLt choose the
+/// Writes open(), which allocates a rank's memory and lets cuBLASLt choose the
 /// algorithms of the stage's products.
 void writeOpen(const runtime::Stage &stage, const Needs &needs, Text &to);
 

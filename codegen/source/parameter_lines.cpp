@@ -26,8 +26,8 @@ void forCopies(const StageNames &names, int copies, Text &to, Body body) {
   to.close();
 }
 
-/// Calls `write` for each parameter. Consecutive parameters with equally many
-/// layers share a loop.
+/// Calls `write` for each parameter. Consecutive parameters with the same
+/// number of layers share a loop.
 template <typename Write>
 void forParameters(const StageNames &names,
                    const std::vector<const Parameter *> &all, Text &to,
@@ -41,8 +41,8 @@ void forParameters(const StageNames &names,
   }
 }
 
-/// Writes the line that lists a gradient. If several ranks have a replica of
-/// the gradient, only the first of these ranks lists it.
+/// Writes the line that lists a gradient. If several ranks hold a replica of
+/// the gradient, only the first of these ranks lists the gradient.
 void writeSquared(const Plan &plan, const Parameter &parameter,
                   const StageNames &names, Text &to) {
   std::string counts;
@@ -104,8 +104,9 @@ void writeSquares(const Plan &plan, const Stage &stage, const StageNames &names,
     sums.emplace_back("wideGradients", "double");
   for (const auto &[list, type] : sums) {
     to.line();
-    to.comment("Lists the gradients that the norm counts on this rank: each "
-               "element on one rank, a tied weight on its first stage.");
+    to.comment("Lists the gradients that the norm counts on this rank. Each "
+               "element is counted on one rank, and a tied weight is counted "
+               "on its first stage.");
     to.open("inline void " + std::string(list) +
             "(Rank &rank, std::vector<Squared> &all) {");
     forParameters(names, list == std::string("gradients") ? narrow : wide, to,

@@ -37,22 +37,22 @@ struct PassSchedule {
   std::size_t parts = 1;
   /// If positive, the schedule takes groups of this many micro-batches through
   /// the virtual stages in turn. Let g be groupSize and p be parts. Then
-  /// forward run i is for part i / g % p and for micro-batch
-  /// i / (g * p) * g + i % g. Backward runs take the parts in reverse order.
-  /// The value is 0 if the stage has one part or another order.
+  /// forward run i is for part i / g % p and for micro-batch i / (g * p) * g +
+  /// i % g. Backward runs take the parts in reverse order. The value is 0 if
+  /// the stage has one part, or if its schedule has another order.
   int groupSize = 0;
 };
 
 /// Divides backward programs that begin with recomputation into two programs,
-/// "h.recompute.backward" and "h.backward". The second one then equals the
-/// backward of layers without recomputation. The schedule entries of the two
-/// are adjacent, and for each layer the two run one after the other. A program
-/// is not divided if its second half waits for the first half, or if a batch
-/// crosses the division or covers all layers.
+/// "h.recompute.backward" and "h.backward". The second program then equals the
+/// backward program of layers without recomputation. The schedule entries of
+/// both programs are adjacent, and for each layer the second program runs right
+/// after the first. A program is not divided if its second half waits for the
+/// first half, or if a batch crosses the division or covers all layers.
 void splitRecomputation(runtime::Plan &plan);
 
-/// Returns whether a program is the recomputation of a divided program. The
-/// next schedule entry then runs the rest of the backward.
+/// Returns whether a program is the recomputation of a divided program. If so,
+/// the next schedule entry runs the rest of the backward program.
 bool isRecomputation(const runtime::Program &program);
 
 bool isBackward(const runtime::Program &program);

@@ -18,8 +18,8 @@ using namespace runtime;
 namespace {
 
 /// Writes the sizes and strides of a matrix product (m, n, k, batches, a, b, c)
-/// as products of sizes of the einsum's letters. A number that is no such
-/// product is written as digits.
+/// as products of the sizes of the einsum's letters. A number that is not such
+/// a product is written as a literal.
 class ShapeText {
 public:
   /// \param lhs  the index of the operand that is matrix a
@@ -45,8 +45,9 @@ public:
   }
 
 private:
-  /// Writes a size as the product of the sizes of as many letters as possible.
-  /// `places` says in which of a, b and c each of the letters occurs.
+  /// Writes `number` as the product of the sizes of as many adjacent letters as
+  /// possible. Only letters that occur in exactly those of a, b and c for which
+  /// `places` is true are considered.
   std::string count(std::int64_t number,
                     const std::array<bool, 3> &places) const {
     std::vector<Extent> extents;
@@ -158,7 +159,7 @@ void addTensor(std::vector<std::string> &tensors, const char *name,
   tensors.push_back(std::string(".") + name + " = " + tensor);
 }
 
-/// Returns `tensor`, advanced by step times index for each loop.
+/// Returns `tensor`, advanced for each loop by the loop's step times its index.
 std::string moved(const std::string &tensor, std::int64_t LetterStep::*side,
                   const MatrixCalls &calls) {
   std::string by;
@@ -245,8 +246,8 @@ public:
   }
 
 private:
-  /// Returns the bytes of the tensor in `type`, or 0 if it has this type
-  /// already.
+  /// Returns the bytes of the tensor in `type`, or 0 if the tensor already has
+  /// this type.
   static std::int64_t roomAs(ElementType type, Tensor tensor) {
     return std::exchange(tensor.type, type) == type ? 0 : roomFor(tensor);
   }
@@ -319,8 +320,8 @@ void writeFollowed(const KernelWriter &to) {
 }
 
 /// Returns the stride from one matrix of a batch to the next, in elements. The
-/// result is the difference of two buffer offsets if the stride equals it, else
-/// digits.
+/// result is the difference of two buffer offsets if the stride equals this
+/// difference, else a number literal.
 std::string apartText(const StageNames &names, const Tensor &from,
                       const Tensor &to, std::int64_t elements) {
   if (elements == 0)

@@ -14,10 +14,10 @@ namespace {
 struct HeaderRow {
   const char *path;
   const char *summary;
-  std::vector<std::string> files; ///< only the needed ones are written
+  std::vector<std::string> files; ///< unneeded files are omitted
 };
 
-/// Returns all possible headers. A header may include only earlier ones.
+/// Returns all possible headers. A header may include only earlier headers.
 const std::vector<HeaderRow> &headerRows() {
   static const std::string device = "runtime/cuda/device/",
                            standalone = "runtime/cuda/standalone/",
@@ -144,7 +144,7 @@ Body bodyOf(const std::string &path) {
                (view == "#define " + guard || view == "#endif // " + guard)) {
       isPastTitle = true;
     } else if (isPastTitle || !view.starts_with("//===")) {
-      // Leaves out only the title's lines that begin with "//===".
+      // Of the title, omits only the lines that begin with "//===".
       if (!view.empty() || (!body.text.empty() && !body.text.ends_with("\n\n")))
         body.text += line + '\n';
     }

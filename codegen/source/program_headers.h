@@ -31,8 +31,8 @@ struct ProgramHeader {
 };
 
 /// Returns the headers that contain `files` and all files that these include,
-/// but no other files. A header includes only earlier headers. A .h file brings
-/// its .cpp file with it, if there is one.
+/// but no other files. A header includes only earlier headers. If a .h file has
+/// a .cpp file beside it, the headers contain both.
 /// \throws std::logic_error if a file is not embedded or has no header
 std::vector<ProgramHeader> programHeaders(const std::set<std::string> &files);
 

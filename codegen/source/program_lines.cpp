@@ -117,7 +117,8 @@ private:
     const bool isFirst = batch && i == indexed(batch->instructions.front());
     const bool isWritten = isFirst || !batch;
     // The call at the first product of a batch runs all products of the batch.
-    // The waits of the later products are for the instructions after them.
+    // The waits of the other products are written nevertheless, because later
+    // instructions rely on these waits.
     if (!isInGroup)
       order.before(i, isWritten);
     Text call = text.nested();
@@ -129,10 +130,9 @@ private:
       writeTitle(i, call, collectives);
     if (const auto *input = std::get_if<Input>(&instruction.what);
         input && input->label == "count" && program.name.ends_with(".forward"))
-      text.comment(
-          "It is the number of targets of all ranks and micro-batches. "
-          "Loss and gradient are divided by it, so that their sums "
-          "are the mean.");
+      text.comment("The input is the number of targets of all ranks and "
+                   "micro-batches. Loss and gradient are divided by it, so "
+                   "that their sums are the mean.");
     if (isCollective)
       collectives.write(i);
     text.add(call);
@@ -241,7 +241,7 @@ private:
     text.comment(out, "  out: ");
   }
 
-  /// Returns a note on the layout that a kernel makes or needs, or "".
+  /// Returns a note on the layout that a kernel produces or requires, or "".
   std::string layoutOf(const KernelCall &call,
                        const Instruction &instruction) const {
     const auto find = [&](const char *name) -> std::int64_t {
@@ -263,17 +263,16 @@ private:
     return "";
   }
 
-  /// Writes the call of an instruction that is no collective.
+  /// Writes the call of an instruction that is not a collective.
   /// \param run  the context of the call: "now", or "now.on(stream)"
   void writeCall(const Instruction &instruction, const std::string &run,
                  Text &to) {
     if (std::holds_alternative<KernelCall>(instruction.what)) {
       if (instruction.stream != 0)
-        throw SourceError(
-            instruction.label + ": is a kernel on stream " +
-            plan.streams[indexed(instruction.stream)] +
-            "; in a program that stands alone kernels are all on " +
-            plan.streams.front());
+        throw SourceError(instruction.label + ": is a kernel on stream " +
+                          plan.streams[indexed(instruction.stream)] +
+                          "; emitted programs run all kernels on " +
+                          plan.streams.front());
       writeKernel(instruction, program, names, to, needs);
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {

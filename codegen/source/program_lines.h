@@ -26,7 +26,8 @@ struct StageContext {
 
 /// Writes the comment and the body of a program's function.
 /// \param needs  receives the declarations that the function needs
-/// \param overlapped  receives the streams that join when the schedule ends
+/// \param overlapped  receives the streams that join the first stream when the
+/// schedule ends
 /// \throws SourceError if an instruction cannot be written
 void writeProgram(const StageContext &context, int program,
                   StageFunction &function, Needs &needs,

@@ -16,8 +16,8 @@ struct Call {
 };
 
 /// Counts the consecutive repetitions of the `length` calls from `at` on,
-/// including these calls. Each repetition calls the same functions as the one
-/// before, with numbers that are larger by one.
+/// including these calls. Each repetition calls the same functions as the
+/// previous repetition, and each `number` is larger by 1.
 int timesOf(const std::vector<Call> &calls, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -42,7 +42,8 @@ struct Numbers {
 
   /// Returns an expression for `number`, which is a bound of a loop. A number
   /// closer to `count` than to 0 is written as `total` minus a number.
-  /// \param isWarmUp  whether `number` ends the schedule's first loop
+  /// \param isWarmUp  whether `number` is the upper bound of the schedule's
+  /// first loop
   std::string of(int number, bool isWarmUp) const {
     const int left = count - number;
     if (number == 0)
@@ -57,7 +58,8 @@ struct Numbers {
                          : std::to_string(number);
   }
 
-  /// Returns the loop variable plus `ahead`, the number of a call: "batch + 1".
+  /// Returns the expression for a number that exceeds the loop variable by
+  /// `ahead`: "batch + 1".
   std::string ahead(int ahead) const {
     if (ahead == 0)
       return loop;
@@ -116,7 +118,7 @@ void writeRuns(int microBatches, const PassSchedule &schedule,
                           microBatches * parts, before}
                 : Numbers{"batch", "microBatches", microBatches,
                           before > 1 ? before : 0};
-  constexpr std::size_t kLongest = 256; // the most calls of a repetition
+  constexpr std::size_t kLongest = 256; // maximum calls per repetition
   for (std::size_t at = 0; at < calls.size();) {
     std::size_t length = 1, covered = 0;
     for (std::size_t l = 1; l <= std::min(kLongest, calls.size() - at); ++l) {

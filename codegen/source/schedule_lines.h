@@ -20,9 +20,10 @@ void writeEntry(const StageNames &names, const runtime::ScheduleEntry &entry,
                 const std::string &microBatch, Text &text);
 
 /// Writes the runs of a schedule's passes as calls in loops. The loops are over
-/// micro-batches or, if the schedule has groups of them, over the stage's runs.
+/// micro-batches or, if the schedule has groups of micro-batches, over the
+/// stage's runs.
 /// \param functions  the function of each pass or, if the schedule has groups,
-///                   of each direction: forward, backward
+///                   of each direction (forward, then backward)
 void writeRuns(int microBatches, const PassSchedule &schedule,
                const std::vector<std::string> &functions, Text &text);
 

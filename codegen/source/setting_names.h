@@ -25,7 +25,8 @@ public:
   explicit SettingNames(const runtime::Plan &plan);
 
   const std::vector<NamedSetting> &all() const { return settings; }
-  /// Returns the constant for this value of a setting, or the value's digits.
+  /// Returns the constant for this value of a setting, or the value as a
+  /// literal.
   std::string of(const std::string &setting, double value) const;
 
 private:

@@ -10,7 +10,7 @@ namespace mtplan::codegen {
 namespace {
 
 /// Holds a function's code without comments. The names of members of `buf` are
-/// in `members` instead of the code.
+/// removed from the code and listed in `members`.
 struct Comparable {
   std::string body;
   std::vector<std::string> members; ///< in order of use
@@ -193,8 +193,8 @@ void FunctionSharing::writeStructs(std::size_t stage, const std::string &base,
     if (one.base != base || areSame(one.names))
       continue;
     to.line();
-    to.comment("A template that is written with the names on the left, those "
-               "of other layers, reads these buffers of this stage.");
+    to.comment("Templates use the names on the left, which come from other "
+               "layers; this stage's buffers are on the right.");
     to.open("struct " + one.name + " : " + base + " {");
     for (const auto &[name, its] : one.names)
       if (name != its)

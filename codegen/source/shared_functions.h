@@ -26,7 +26,7 @@ struct StageFunction {
   Text plainBody = Text(1);
   /// If set, the function reads the buffers of this virtual stage.
   std::optional<std::size_t> part = {};
-  bool isUnused = false;       ///< another function of the stage replaces it
+  bool isUnused = false;       ///< replaced by a function of the same stage
   bool callsOwn = false;       ///< calls functions that are not templates
   bool callsTemplates = false; ///< passes `buf` on to templates
   std::string base = "buf";    ///< the struct from which the function reads
@@ -66,9 +66,10 @@ class FunctionSharing {
 public:
   explicit FunctionSharing(std::size_t stages) : structs(stages) {}
 
-  /// Finds functions that are equal except for their buffers. The first of them
-  /// becomes a template, and calls of the others become calls of the template.
-  /// The time is quadratic in the number of functions.
+  /// Finds functions that are equal except for their buffers. The first of
+  /// these functions becomes a template, and calls of the other functions
+  /// become calls of the template. The time is quadratic in the number of
+  /// functions.
   void share(std::vector<std::vector<StageFunction>> &functions);
 
   /// Returns the struct of a virtual stage: "part1", or "buf" if templates use
@@ -80,9 +81,10 @@ private:
   void assignBuffers(std::size_t stage, StageFunction &function,
                      const BufferNames &own);
   /// Returns whether a function can use a template's names for its buffers.
-  /// `own` maps these names to the function's own names. A function that calls
-  /// other templates passes its struct on to them, so none of these names may
-  /// stand for another buffer in the struct.
+  /// `own` maps the template's names to the function's own names. If the
+  /// function calls other templates, it passes its struct on to these
+  /// templates. In this case, the struct must not already map a name in `own`
+  /// to another buffer.
   bool fits(std::size_t stage, const StageFunction &function,
             const BufferNames &own) const;
 

@@ -256,9 +256,9 @@ bool isHandedOn(const std::string &buffer) {
   return buffer.starts_with("layer_");
 }
 
-/// Returns whether a tensor has the name of its buffer. This is so if the
-/// buffer has one entry, or if the tensor is in the entry with the layer's
-/// number and does not pass from layer to layer.
+/// Returns whether a tensor has the name of its buffer. This holds if the
+/// buffer has one entry. It also holds if each layer's tensor is in the entry
+/// with the layer's number and does not pass from layer to layer.
 bool hasEntryOfLayer(const runtime::Buffer &buffer, const Tensor &tensor) {
   return buffer.entries == 1 || (tensor.entry == 0 && tensor.entryStep == 1 &&
                                  !isHandedOn(buffer.name));

@@ -24,14 +24,13 @@ struct StageConstant {
   std::string meaning; ///< for a comment
 };
 
-/// Says which entry of a buffer each layer uses if that is not the entry with
-/// the layer's number. Layer now.layer uses entry
-/// first + step * now.layer, modulo the number of entries. Messages have views,
-/// too.
+/// Describes a buffer of which a layer does not use the entry with the layer's
+/// own number. Layer now.layer uses entry first + step * now.layer, modulo the
+/// number of entries. Messages have views, too.
 struct BufferView {
   std::string name; ///< "h_1_output"
   int buffer, first, step;
-  bool isMessage; ///< sent or received, and named for it: "sent_activation"
+  bool isMessage; ///< sent or received; named, e.g., "sent_activation"
 };
 
 /// Writes the tensors of one stage as expressions of the program.
@@ -46,7 +45,7 @@ public:
   /// Returns a tensor of the current run: "now[buf::h_ln_1]".
   std::string tensor(const runtime::Tensor &tensor) const;
   /// Returns a tensor that is sent or received: "now[buf::sent_activation]".
-  /// All stages use the same name, so that they can share the function.
+  /// All stages use the same name, so that stages can share the function.
   std::string message(const runtime::Tensor &tensor) const;
   /// Returns a tensor as a pointer to 32-bit integers: "integers(...)".
   std::string integers(const runtime::Tensor &tensor) const;
@@ -62,8 +61,8 @@ public:
   std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
                        std::size_t end = std::string::npos) const;
   /// Returns `count` as a product of adjacent dimensions of a tensor. If
-  /// several products equal `count`, the last one is chosen. If none does, the
-  /// result is `count` in digits.
+  /// several products equal `count`, the last one is chosen. If no product
+  /// does, the result is `count` as a literal.
   std::string product(std::int64_t count, const runtime::Tensor &tensor) const;
   /// Returns the index at which this rank's shard of a dimension begins:
   /// "now.at(kAxis_tp) * (T / tp)".
@@ -105,17 +104,19 @@ public:
   std::string line(bool sends, int other, bool isGradient) const;
   /// Returns a word for another stage: "next", "previous" or "stage7". The
   /// first stage follows the last one, because interleaved schedules wrap
-  /// around. With two stages, the other stage is both next and previous.
-  /// Activations then go to the next stage, and gradients to the previous one.
+  /// around. If there are two stages, each is both next and previous to the
+  /// other. In this case, activations go to the next stage and gradients to the
+  /// previous stage.
   std::string peer(bool sends, int other, bool isGradient) const;
   /// Returns peer() for a sentence: "the next stage", "stage 7".
   std::string peerStage(bool sends, int other, bool isGradient) const;
   const std::vector<StageConstant> &constants() const { return all; }
-  /// Returns a tensor as a constant Buffer: "buf::h_ln_1", "buf::x.as(f32)".
-  /// The Buffer's entry for the current layer is the tensor.
+  /// Returns the constant Buffer in which the entry of the current layer is the
+  /// tensor: "buf::h_ln_1", "buf::x.as(f32)".
   std::string bufferOf(const runtime::Tensor &tensor) const;
 
-  /// Returns the constant for this value of a setting, or the value's digits.
+  /// Returns the constant for this value of a setting, or the value as a
+  /// literal.
   std::string real(const std::string &setting, double value) const {
     return settings.of(setting, value);
   }
@@ -135,8 +136,9 @@ public:
                      const runtime::Tensor &to) const;
   /// Returns whether two tensors may share bytes in one run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
-  /// Returns whether `a` and `b` are one tensor, or one is a part of the other.
-  /// Returns false if two tensors only use the same bytes at different times.
+  /// Returns whether `a` and `b` are the same tensor, or one of them is a part
+  /// of the other. Returns false if the tensors are unrelated and only use the
+  /// same bytes at different times.
   bool isPartOf(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 

@@ -35,8 +35,8 @@ std::string nameOfUpdate(const Program &program, bool applies) {
          (segments.size() == 1 ? *segments.begin() : "all");
 }
 
-/// Writes a stage. Each kind of function calls the kinds before it, so the
-/// order is programs, passes, directions, steps.
+/// Writes a stage. The kinds of functions are written in the order programs,
+/// passes, directions, steps, because each kind calls the kinds before it.
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
@@ -243,7 +243,7 @@ public:
 
 private:
   /// Returns the number of micro-batches of a group: "pp" if the axis pp has
-  /// this size, else digits.
+  /// this size, else a number literal.
   std::string groupText() const {
     for (std::size_t a = 0; a < plan.mesh.size(); ++a)
       if (plan.mesh[a].name == "pp" && plan.mesh[a].size == schedule.groupSize)

@@ -13,9 +13,9 @@
 namespace mtplan::codegen {
 
 /// Writes the forks, joins, waits and events of one program. When a run begins,
-/// all other streams fork from the first stream. They join the first stream
-/// when the run ends. A stream that has only overlapped instructions joins
-/// later, when the schedule ends.
+/// all other streams fork from the first stream. When the run ends, these
+/// streams join the first stream. A stream that has only overlapped
+/// instructions joins later, when the schedule ends.
 class StreamLines {
 public:
   StreamLines(const runtime::Program &theProgram, const StageNames &theNames,
@@ -23,7 +23,7 @@ public:
 
   void begin() const;
   /// Writes the waits of instruction i.
-  /// \param explains  whether a comment says the cause of each wait
+  /// \param explains  whether a comment states the cause of each wait
   void before(std::size_t i, bool explains = true) const;
   /// Returns the first argument of instruction i's call, which selects the
   /// stream: "now", or "now.on(kStream_data)".
@@ -34,7 +34,7 @@ public:
   /// micro-batch only.
   void turnOverlap(bool begins, int microBatches) const;
   void end() const;
-  /// Returns the streams that join the first one when the schedule ends.
+  /// Returns the streams that join the first stream when the schedule ends.
   std::vector<std::string> overlapped() const;
 
 private:

@@ -37,8 +37,8 @@ std::string endOfEvent(const std::string &event) {
   return end.substr(end.rfind('_') + 1);
 }
 
-/// Returns items [begin, end) with short, local names for the events that they
-/// declare. Returns nothing if a later item uses one of these events.
+/// Returns items [begin, end) with short, local names for the events that these
+/// items declare. Returns nothing if a later item uses one of these events.
 /// \param taken  names that earlier items declare
 std::optional<std::vector<TextItem>>
 withLocalEvents(const std::vector<TextItem> &items, std::size_t begin,
@@ -63,10 +63,11 @@ withLocalEvents(const std::vector<TextItem> &items, std::size_t begin,
   return own;
 }
 
-/// Describes a repetition. A comment belongs to the row of the call after it.
+/// Describes a repetition. A comment belongs to the same row as the call after
+/// the comment.
 struct Repetition {
   std::vector<std::vector<TextItem>> rows;
-  std::size_t calls = 0; ///< calls and lines in a row
+  std::size_t calls = 0; ///< calls and lines per row
   std::size_t end = 0;   ///< one past the last item
   std::size_t saved() const {
     return rows.empty() ? 0 : (rows.size() - 1) * calls;
@@ -138,7 +139,7 @@ Text withShortEvents(const Text &body) {
 
 Text TableLoops::withLoops(const Text &text, const std::string &function,
                            Calls which) {
-  constexpr std::size_t kLongest = 12; // the most calls of a row
+  constexpr std::size_t kLongest = 12; // maximum calls per row
   const auto isAllowed = [&](const Repetition &one) {
     constexpr std::size_t kLeastSaved = 2;
     return one.saved() >= kLeastSaved &&

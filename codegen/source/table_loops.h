@@ -1,7 +1,7 @@
 //===- table_loops.h - Loops over tables of tensors -------------*- C++ -*-===//
 //
-// Replaces calls that differ only in tensors and sizes by a loop over a table.
-// The table has one row for each repetition.
+// Replaces repeated calls that differ only in tensors and sizes by a loop over
+// a table. The table has one row for each repetition.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_TABLE_LOOPS_H
@@ -20,7 +20,8 @@ namespace mtplan::codegen {
 /// on tensors: "gathered" for "h_attn_q_bias_gathered".
 Text withShortEvents(const Text &body);
 
-/// Holds one function that replaces several, which differ in tensors and sizes.
+/// Holds one function that replaces several functions, which differ only in
+/// tensors and sizes.
 struct UnitedFunction {
   Text body;          ///< reads `row`
   std::string table;  ///< name of the table
@@ -37,10 +38,11 @@ public:
   /// the forward and backward of a layer, because a reader expects a line for
   /// every other operator.
   enum class Calls { all, collectives };
-  /// Returns the text with loops. The time is at most cubic in the items.
+  /// Returns the text with loops. The time is at most cubic in the number of
+  /// items.
   Text withLoops(const Text &text, const std::string &function, Calls which);
-  /// Unites several functions as one text that reads a row of a table. Function
-  /// i runs for `layers[i]` layers.
+  /// Replaces several functions by one text that reads a row of a table.
+  /// Function i runs for `layers[i]` layers.
   /// \pre LoopTable::unite() can unite the functions
   UnitedFunction united(const std::vector<Text> &functions,
                         const std::vector<std::string> &layers,

@@ -41,7 +41,7 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
     return {label};
   if (call->kernel == "cross_entropy_grad")
     return {"logits.grad", true};
-  // A scalar accumulator is a number that the step reports, and no gradient.
+  // A scalar accumulator is a number that the step reports, and not a gradient.
   if (call->kernel == "accumulate" && instruction.outputs[0].shape.empty())
     return {label + ".total", true};
   if (call->kernel == "piece" || (call->kernel == "adamw" && result == 0))
@@ -60,7 +60,8 @@ ResultName nameOfResult(const Instruction &instruction, std::size_t result) {
   return {label};
 }
 
-/// Returns `text` without its ending `end`, or "" if `text` ends otherwise.
+/// Returns `text` without its ending `end`, or "" if `text` does not end in
+/// `end`.
 std::string without(const std::string &text, const std::string &end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
@@ -189,17 +190,17 @@ private:
     std::size_t parent;
     int buffer;
     std::set<std::string> names = {}; ///< of all definitions
-    bool isExact = false;      ///< the plan's name is less precise than `names`
-    bool isOfBackward = false; ///< a definition is in backward
-    bool isFromOutside = false; ///< a definition is in no repeated layer
+    bool isExact = false;       ///< `names` are more precise than the plan's
+    bool isOfBackward = false;  ///< a definition is in backward
+    bool isFromOutside = false; ///< defined outside of repeated layers
     /// Says whether the first instructions of a layer read the tensor. The last
     /// of these instructions is the first one whose first operand is in a
     /// shared buffer (`isShared`).
     bool entersLayer = false;
     bool leavesLayer = false; ///< read outside of repeated layers
     bool isWeight = false;    ///< gathered from a parameter
-    /// If there is a suffix, it follows the name of tensor `from`, or `origin`
-    /// if `from` is kNone.
+    /// The tensor's name is the name of tensor `from`, or `origin` if `from` is
+    /// kNone, followed by `suffix`, unless `suffix` is empty.
     std::size_t from = kNone;
     std::string origin = {}, suffix = {};
   };
@@ -208,8 +209,8 @@ private:
     /// Lists the node of each operand and result in the order of the
     /// instructions. The node is kNone if `isShared` is false for the buffer.
     std::vector<std::size_t> nodes;
-    /// These maps hold the values that a run reads from earlier runs (`taken`)
-    /// and leaves for later runs (`left`).
+    /// `taken` holds the values that a run reads from earlier runs, and `left`
+    /// the values that the run leaves for later runs.
     std::map<Place, std::size_t> taken, left;
   };
 
@@ -296,7 +297,8 @@ private:
     }
   }
 
-  /// Sets the suffix of a result's name, and the name before the suffix.
+  /// Sets the suffix of a result's name, and the tensor or label whose name
+  /// precedes the suffix.
   void derive(std::size_t node, const Instruction &instruction,
               std::size_t result, std::size_t operand) {
     Node &made = nodes[node];

@@ -11,8 +11,9 @@ namespace mtplan::codegen {
 
 /// Returns the plan with one buffer per tensor in the arenas of activations and
 /// workspace, so that each such tensor has its own name. In `plan`, several
-/// tensors use one buffer at different times, and the buffer has the name of
-/// the first. Buffers of the same bytes are adjacent in the result.
+/// tensors use one buffer at different times, and the buffer is named after the
+/// first of these tensors. In the result, buffers that occupy the same bytes
+/// are adjacent.
 runtime::Plan withTensorBuffers(runtime::Plan plan);
 
 /// Returns whether the label names an operator or parameter of a repeated

@@ -93,9 +93,9 @@ void writeLine(std::size_t depth, const std::string &words, std::string &to) {
   to += '\n';
 }
 
-/// Returns the position of the last space at or before `width` that is outside
-/// of shapes ("f32 [B, T]"). If there is none, returns the first such space
-/// after `width`.
+/// Returns the position of the last space at or before `width` that is not
+/// inside a shape ("f32 [B, T]"). If there is no such space, returns the first
+/// one after `width`.
 std::size_t breakBefore(std::string_view words, std::size_t width) {
   std::size_t last = std::string_view::npos;
   int depth = 0;
@@ -140,8 +140,8 @@ struct Cuts {
 };
 
 /// Splits an argument after its commas, so that each part can be on its own
-/// line. Commas in strings do not split, nor do commas that are nested more
-/// deeply than `cuts` allows.
+/// line. Commas in strings, and commas nested more deeply than `cuts` allows,
+/// do not count.
 std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
   std::vector<std::string> parts;
   std::string part;
@@ -171,8 +171,8 @@ std::vector<std::string> partsOf(const std::string &argument, Cuts cuts) {
 /// as shapes, are split last.
 constexpr Cuts kCuts[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
 
-/// Splits an argument by the first limits with which all parts fit into
-/// `width`, or by the last limits.
+/// Splits an argument by the first limits with which all parts fit into `width`
+/// columns. If there are no such limits, uses the last limits.
 std::vector<std::string> partsOf(const std::string &argument,
                                  std::size_t width) {
   std::vector<std::string> parts;
@@ -207,7 +207,7 @@ void writeCall(const TextItem &item, std::string &to) {
   const std::string start =
       item.words.ends_with('{') ? item.words : item.words + "(";
   const std::vector<std::string> words = withEnds(item.arguments, item.end);
-  // Aligns arguments with the first one, unless too few columns are left.
+  // Aligns arguments with the first argument, unless too few columns are left.
   constexpr std::size_t kIndent = 4;
   const std::size_t own = 2 * item.depth;
   std::size_t whole = own + start.size();

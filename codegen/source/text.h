@@ -32,7 +32,7 @@ public:
   void line(const std::string &words = "");
   /// Appends `cudaEvent_t name = value;`.
   void event(const std::string &name, const std::string &value);
-  /// Returns whether these words and their indentation fit into 80 columns.
+  /// Returns whether `words`, with indentation, fit into 80 columns.
   bool fits(const std::string &words) const;
   /// Appends a comment, wrapped into lines that begin with "//". The first line
   /// begins with `lead`, and the others are indented by the length of `lead`.
@@ -75,7 +75,7 @@ bool isWordPart(char c);
 /// Holds a text that is split at the names of members of struct `buf`. The
 /// names are in order of use.
 struct MemberPieces {
-  std::vector<std::string> texts, names; ///< one text more than names
+  std::vector<std::string> texts, names; ///< `texts` has one more element
 };
 inline const std::string kMembers = "buf::"; ///< precedes the name of a member
 MemberPieces piecesOf(const std::string &text);

@@ -20,8 +20,9 @@ bool canUnite(const ScheduleEntry &one, const ScheduleEntry &other) {
          (one.step == other.step || one.count == 1 || other.count == 1);
 }
 
-/// Returns how often the functions of the `length` entries from `at` on occur
-/// in a row. Functions that differ only in tensors and sizes count as equal.
+/// Returns how many times in succession the functions of the `length` entries
+/// from `at` on occur. Functions that differ only in tensors and sizes count as
+/// equal.
 std::size_t timesOf(const std::vector<ScheduleEntry> &entries,
                     const std::vector<StageFunction> &functions, std::size_t at,
                     std::size_t length) {
@@ -47,8 +48,8 @@ UpdateCall withLoops(const ScheduleEntry &entry, TableLoops &loops,
   return {indexed(entry.program), entry};
 }
 
-/// Makes one function of the functions of `times` entries. The entries are
-/// `first`, `first` + `step` and so on.
+/// Replaces the functions of `times` entries by one function. The numbers of
+/// the entries are `first`, `first` + `step` and so on.
 UpdateCall unite(const std::vector<ScheduleEntry> &entries,
                  const StageNames &names, TableLoops &loops,
                  std::vector<StageFunction> &functions, std::size_t first,
@@ -79,7 +80,7 @@ UpdateCall unite(const std::vector<ScheduleEntry> &entries,
 std::vector<UpdateCalls> updateCalls(const std::vector<ScheduleEntry> &entries,
                                      const StageNames &names, TableLoops &loops,
                                      std::vector<StageFunction> &functions) {
-  constexpr std::size_t kLongest = 4; // the most functions of a repetition
+  constexpr std::size_t kLongest = 4; // maximum functions per repetition
   std::vector<UpdateCalls> calls;
   for (std::size_t e = 0; e < entries.size();) {
     std::size_t length = 1, times = 1;

@@ -18,15 +18,16 @@ namespace mtplan::codegen {
 struct UpdateCall {
   std::size_t function; ///< index into the functions of programs
   runtime::ScheduleEntry entry;
-  /// If the function reads rows, these are the name of their table and the
-  /// expression for a row's number of layers.
+  /// If the function reads rows of a table, `table` is the name of the table,
+  /// and `layers` is the expression for a row's number of layers.
   std::string table = {}, layers = {};
 };
 
-/// Describes functions that run one after the other, `times` times in all.
+/// Describes functions that run one after another. The whole sequence runs
+/// `times` times.
 struct UpdateCalls {
   std::vector<UpdateCall> functions;
-  int times = 1; ///< if > 1, each function's table has a row for each time
+  int times = 1; ///< if > 1, each function's table has `times` rows
 };
 
 /// Returns the calls of the functions of Stage::reduce or Stage::apply.

@@ -30,8 +30,8 @@ UpdateLines::UpdateLines(const Stage &theStage, const StageNames &theNames,
       const std::size_t begin = indexed(batch.instructions.front()),
                         end = indexed(batch.instructions.back()) + 1;
       const auto *call = std::get_if<KernelCall>(&all[begin].what);
-      // Only AdamW has a multi-tensor kernel. Its launches have one precision
-      // and run on the first stream.
+      // Only AdamW has a multi-tensor kernel. A launch of this kernel has one
+      // precision and runs on the first stream.
       if (!call || call->kernel != "adamw" || all[begin].stream != 0 ||
           std::any_of(all.begin() + static_cast<std::ptrdiff_t>(begin),
                       all.begin() + static_cast<std::ptrdiff_t>(end),

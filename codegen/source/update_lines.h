@@ -15,7 +15,7 @@ namespace mtplan::codegen {
 
 /// Writes the multi-tensor updates of a stage. Each launch replaces the calls
 /// of several instructions. A table lists the parameters of the launch or, if
-/// the launch updates all layers, of one layer.
+/// the launch updates all layers, the parameters of one layer.
 class UpdateLines {
 public:
   /// \param taken  names of members of `buf`; receives the tables' names
@@ -23,8 +23,8 @@ public:
               const std::vector<std::string> &functions,
               std::set<std::string> &taken);
 
-  /// Returns Stage::apply with count 1 in each entry whose layers one launch
-  /// updates.
+  /// Returns Stage::apply, but with count 1 in each entry whose layers are all
+  /// updated by one launch.
   std::vector<runtime::ScheduleEntry> schedule() const;
   void writeTables(Text &text) const;
   /// Returns one past the last instruction of the launch that begins with
@@ -36,7 +36,7 @@ public:
 private:
   struct Launch {
     std::size_t entry = 0;          ///< index in Stage::apply
-    std::size_t first = 0, end = 0; ///< its instructions are [first, end)
+    std::size_t first = 0, end = 0; ///< range [first, end) of instructions
     bool ofAllCopies = false;
     std::string table;
     bool isDouble = false;

@@ -55,8 +55,8 @@ struct AdamOptions {
   double decay = 0.01;
 };
 
-/// Is called after a collective with the inputs and the results of all ranks.
-/// The function may change the results, so that tests can inject faults that no
+/// Receives the inputs and the results of all ranks after each collective. The
+/// function may change the results, so that tests can inject faults that no
 /// operator expresses.
 using CollectiveHook =
     std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
@@ -77,7 +77,8 @@ struct StageTask {
 
 /// Gives values that replace random parameters and data, so that a run can
 /// start from the state of another program. `element` is the row-major index in
-/// the global tensor, which for an input is the tensor of one micro-batch.
+/// the global tensor. The global tensor of an input has the samples of one
+/// micro-batch.
 struct GivenNumbers {
   std::function<double(const TensorKey &, std::int64_t element)> parameter;
   std::function<double(const std::string &label, std::int64_t microBatch,
@@ -162,14 +163,14 @@ struct Comparison {
 };
 
 /// Compares every result, gradient and updated parameter. The shard of each
-/// rank is compared with the slice of the logical tensor that the rank holds
-/// according to the layout, so that replicas on all ranks and stages are
-/// checked. Partial shards are reduced first.
+/// rank is compared with the slice of the logical tensor that the layout
+/// assigns to the rank, so that replicas on all ranks and stages are checked.
+/// Partial shards are reduced first.
 ///
 /// The error of a tensor is max |shard - slice| / max(max |logical|, bound),
-/// where the bound is 1e-5 of the largest element of all logical tensors of
-/// that kind. The bound is needed for gradients that are pure rounding error,
-/// such as the gradient of the key bias, which cancels in the softmax.
+/// where the bound is 1e-5 times the largest element of all logical tensors of
+/// the same kind. The bound is needed for gradients that are pure rounding
+/// error, such as the gradient of the key bias, which cancels in the softmax.
 Comparison compareRuns(const RunResult &logical, const RunResult &partitioned);
 
 } // namespace mtplan::ir

@@ -24,12 +24,13 @@ using KernelCall = runtime::reference::Call;
 runtime::reference::Kernel kernelOf(mlir::Operation *op);
 
 /// Returns the names and values of an operator's attributes that are numbers,
-/// flags or strings. Layouts and strategies are left out.
+/// flags or strings. Layouts and strategies are omitted.
 std::vector<std::pair<std::string, runtime::reference::Attributes::Value>>
 kernelAttributesOf(mlir::Operation *op);
 
-/// Returns a call with the operator's attributes, these operands, and results
-/// of zeros. No tensor is sharded. The operands must outlive the call.
+/// Returns a call with the operator's attributes, the given operands, and
+/// results filled with zeros. No tensor of the call is sharded. The operands
+/// must outlive the call.
 KernelCall callOf(mlir::Operation *op,
                   llvm::ArrayRef<const HostTensor *> operands);
 

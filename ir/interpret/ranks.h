@@ -1,7 +1,7 @@
 //===- ranks.h - Ranks, their tensors and collectives -----------*- C++ -*-===//
 //
-// All values of the interpreter are tensors of doubles, whatever their type in
-// the program, because the interpreter checks meaning and not rounding.
+// All values of the interpreter are tensors of doubles, independent of their
+// type in the program, because the interpreter checks meaning and not rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,8 +48,8 @@ inline RankValues share(std::vector<HostTensor> values) {
   return std::make_shared<const std::vector<HostTensor>>(std::move(values));
 }
 
-/// Computes coordinates and groups of ranks from a mesh attribute. Rank numbers
-/// count the last axis fastest. Without a mesh there is one rank.
+/// Computes coordinates and groups of ranks from a mesh attribute. In rank
+/// numbers, the last axis varies fastest. Without a mesh there is one rank.
 class MeshView {
 public:
   MeshView() = default;
@@ -75,8 +75,8 @@ public:
                std::int64_t localSize) const;
 
   /// Returns the shards of all dimensions of a tensor with `layout`. A null
-  /// layout shards none. Axes that the mesh lacks are ignored; fits() reports
-  /// them.
+  /// layout shards no dimension. Axes that the mesh lacks are ignored; fits()
+  /// reports them.
   std::vector<Span> piecesOf(LayoutAttr layout, std::int64_t rank,
                              llvm::ArrayRef<std::int64_t> localShape) const;
 
@@ -94,15 +94,15 @@ private:
 
 mlir::StringAttr axisOfCollective(mlir::Operation *op);
 
-/// Runs a collective on all ranks. A sum adds the values of its ranks in axis
-/// order. Fails, with a diagnostic, if the mesh lacks the axis or a dimension
-/// is not divisible.
+/// Runs a collective on all ranks. A sum adds the values of the ranks of a
+/// group in axis order. Fails, with a diagnostic, if the mesh lacks the axis or
+/// a dimension is not divisible.
 mlir::FailureOr<std::vector<HostTensor>>
 runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
               const MeshView &mesh);
 
-/// Adds `term` to `total`, or with `max` keeps the larger elements. NaN is
-/// propagated.
+/// Adds `term` to `total` or, with `max`, takes the element-wise maximum. NaN
+/// is propagated.
 void reduceInto(HostTensor &total, const HostTensor &term, bool max);
 
 } // namespace mtplan::ir

@@ -261,7 +261,7 @@ LogicalResult StageRun::findCopies() {
         return copy < (*range)[0] || copy >= (*range)[0] + (*range)[1];
       });
     if (copies->empty())
-      return sum.emitOpError("reads what nothing was added to");
+      return sum.emitOpError("reads an accumulator to which no operation adds");
     return success();
   }
   for (auto &[copy, frame] : byCopy)

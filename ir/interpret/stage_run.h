@@ -53,10 +53,10 @@ public:
   receive(Phase phase, ReceiveOp op, std::int64_t to, std::int64_t microBatch);
 
   std::vector<std::int64_t> groupOf(AllReduceOp op) const;
-  /// Contributes a value to the next all-reduce of the group. Further calls of
-  /// a waiting stage contribute nothing. Returns the sum once all stages of the
-  /// group have contributed. Fails, with a diagnostic, if stages disagree on
-  /// which all-reduce is next.
+  /// Contributes a value to the next all-reduce of the group. If the stage has
+  /// already contributed and waits, a further call contributes nothing. Returns
+  /// the sum once all stages of the group have contributed. Fails, with a
+  /// diagnostic, if stages disagree on which all-reduce is next.
   mlir::FailureOr<std::optional<std::vector<HostTensor>>>
   contribute(AllReduceOp op, std::int64_t stage, const RankValues &value);
   /// Returns the stages that have not yet contributed to the all-reduce `op`
@@ -117,8 +117,8 @@ private:
   };
   using FrameKey = std::pair<std::int64_t, const Visit *>;
 
-  // Tasks and the update run one operator at a time. `op` does not advance
-  // while the stage waits.
+  // Tasks and the update run one operator at a time. While the stage waits,
+  // `op` does not advance.
   std::vector<Visit> &visits() { return chunks[program.tasks[task].chunk]; }
   const Visit &current();
   mlir::LogicalResult enter();
@@ -157,11 +157,12 @@ private:
   std::map<std::int64_t, std::vector<Visit>> chunks;
   llvm::DenseMap<mlir::Operation *, Placement> placements;
 
-  // `task` is the index of the current task in program.tasks, and `visit` the
-  // index of its current layer in visits(), counted from the end in backward.
+  // `task` is the index of the current task in program.tasks, and `visit` is
+  // the index of the task's current layer in visits(). In backward, `visit`
+  // counts from the end.
   std::size_t task = 0, visit = 0;
-  /// Points to the next operator. Is null before the first operator of a layer,
-  /// and once the stage is done.
+  /// Points to the next operator. The pointer is null before the first operator
+  /// of a layer, and when the stage is done.
   mlir::Operation *op = nullptr;
   mlir::Operation *waiting = nullptr;
   runtime::Moment moment;
@@ -170,8 +171,8 @@ private:
   std::map<FrameKey, Frame> frames; ///< forward values that backward reads
 
   // `common` and `byCopy` hold the values of the update. A value whose label
-  // has no `*` is in `common`, so that all layers may read it. All others are
-  // in `byCopy`, by layer.
+  // has no `*` is in `common`, so that all layers may read it. All other values
+  // are in `byCopy`, by layer.
   Frame common;
   std::map<std::int64_t, Frame> byCopy;
   /// Lists the layers for which `op` of the update has yet to run.

@@ -285,7 +285,7 @@ FailureOr<RankValues> StepState::readAccumulated(AccumulatedOp op,
                                                  std::int64_t copy) {
   auto found = accumulators.find(keyOf(op.getLabel(), copy));
   if (found == accumulators.end())
-    return op.emitOpError("reads what nothing was added to");
+    return op.emitOpError("reads an accumulator to which no operation adds");
   if (found->second.ranks.front().shape != shapeOf(op.getType()))
     return op.emitOpError("reads an accumulator of another shape");
   return share(found->second.ranks);

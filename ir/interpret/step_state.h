@@ -1,7 +1,7 @@
 //===- step_state.h - Parameters, sums and data of a step -------*- C++ -*-===//
 //
-// Holds the state that structure operators read and write, such as
-// mtp.parameter, mtp.accumulate and mtp.input.
+// Holds the state that structure operators, such as mtp.parameter,
+// mtp.accumulate and mtp.input, read and write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ namespace mtplan::ir {
 
 class StepState {
 public:
-  /// Unless `isDistributed`, the state ignores layouts and shards nothing.
+  /// If `isDistributed` is false, the state ignores layouts and shards nothing.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}

@@ -45,7 +45,7 @@ public:
   mlir::ValueRange beginSegment(StringRef name, std::int64_t repeat = 1,
                                 std::int64_t first = 0);
   void endSegment(mlir::ValueRange values);
-  /// Ends the last segment: reports `loss` and yields nothing.
+  /// Ends the last segment, which reports `loss` and yields nothing.
   void endChain(Value loss);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<std::int64_t> shape) const {
@@ -67,7 +67,7 @@ public:
   /// Multiplies the input by `label`.weight and adds `label`.bias if `bias`.
   Value linear(StringRef label, Value input, std::int64_t width, bool bias,
                StringRef init = "normal");
-  /// Computes logits. The input is multiplied by the transposed parameter
+  /// Computes logits. The input is multiplied by the transpose of the parameter
   /// `table` [vocabulary, in] or, if `table` is empty, by `label`.weight [in,
   /// vocabulary].
   Value logits(StringRef label, Value input, Padded vocabulary, StringRef table,
@@ -94,7 +94,7 @@ public:
                   std::int64_t headDim, bool causal, double scale, double rate,
                   Value bias = {}, std::int64_t maxDistance = 0,
                   double softcap = 0.0);
-  /// Multiplies the input by `label`.weight, which gives the routing logits of
+  /// Returns the product of the input and `label`.weight: the routing logits of
   /// each token, [batch, sequence, experts].
   Value router(StringRef label, Value input, std::int64_t experts);
   Value moeGate(StringRef label, Value logits, std::int64_t topK,

@@ -172,10 +172,10 @@ void readGemma2(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Mixtral, Qwen2-MoE
 //
-// Experts replace the MLP in every layer of Mistral's and Qwen2's blocks.
-// Published models drop no tokens. Here shapes are static, so the capacity of
-// an expert is limited to capacity_factor times the tokens that it would
-// receive from a sample if tokens were distributed evenly.
+// Experts replace the MLP in every layer of Mistral's and Qwen2's blocks. The
+// published models drop no tokens. In this implementation shapes are static, so
+// the capacity of an expert is limited to capacity_factor times the tokens that
+// it would receive from a sample if tokens were distributed evenly.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -197,8 +197,8 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
       fields.number("capacity_factor", experts.capacityFactor, 0.0, 1.0e6);
   if (experts.capacityFactor <= 0.0)
     fields.error("capacity_factor", "must be above 0");
-  // Transformers adds the balance loss only if output_router_logits is true.
-  // Here a coefficient above 0 adds the loss.
+  // Transformers adds the balance loss only if output_router_logits is true. In
+  // mtplan, a coefficient above 0 adds the loss.
   fields.ignore({"output_router_logits"});
   fields.findings.note(
       "an expert takes " +

@@ -12,13 +12,14 @@ namespace mtplan::ir {
 
 namespace {
 
-// Limits the sequence length of models with rotary positions by default. The
-// limit in such a model's file is often longer than the sequences that the
-// model was pretrained on.
+// Is the default limit of the sequence length for models with rotary positions.
+// The limit in the file of such a model is often longer than the sequences that
+// the model was pretrained on.
 constexpr std::int64_t kDefaultLongest = 8192;
 
-// The vocabulary is padded to this multiple, so that its shape does not depend
-// on the number of ranks that shard it, as long as the number divides 128.
+// The vocabulary is padded to a multiple of this number. If the number of ranks
+// that shard the vocabulary divides 128, the padded size therefore does not
+// depend on the number of ranks.
 constexpr std::int64_t kVocabularyMultiple = 128;
 
 std::string str(std::int64_t value) { return std::to_string(value); }
@@ -305,8 +306,9 @@ const Family *findFamily(Fields &fields) {
 
 void readCommon(Fields &fields, const Family &family,
                 const ShapeOverrides &overrides) {
-  // These keys describe files, tokens, generation, execution or other heads.
-  // They do not change the step, except id2label in a classifier.
+  // These keys describe files, tokens, generation, execution or heads that the
+  // model lacks. None of the keys changes the step, except id2label in a
+  // classifier.
   fields.ignore({"_name_or_path",
                  "transformers_version",
                  "bos_token_id",

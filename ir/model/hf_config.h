@@ -30,10 +30,10 @@ public:
   Transformer model;
 
   /// Reads the hidden size, the numbers of heads, key/value heads and layers,
-  /// and the width of a head. There are as many key/value heads as heads if
-  /// `kvKey` is empty or the file lacks it. An empty `widthKey` means head_dim
-  /// if `kvKey` is not empty. Without a width, the heads divide the hidden
-  /// size.
+  /// and the width of a head. If `kvKey` is empty or the file lacks it, the
+  /// number of key/value heads equals the number of heads. If `widthKey` is
+  /// empty and `kvKey` is not, the key of the width is head_dim. If the file
+  /// has no width, the width is the hidden size divided by the number of heads.
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");
@@ -62,7 +62,8 @@ public:
   /// from rope_parameters, and returns the number of rotated features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
-  /// Sets the activation called `name`, which the file has under `key`.
+  /// Sets the activation called `name`. Errors name `key`, under which the file
+  /// has the name.
   void setActivation(const char *key, const std::string &name);
   double readDropout(const char *key, double fallback) {
     return fields.number(key, fallback, 0.0, 1.0);

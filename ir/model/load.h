@@ -2,8 +2,8 @@
 //
 // Reads a model in one of three formats, recognised by the file's content and
 // name: textual IR, a Hugging Face config.json, or mtplan's own JSON
-// (docs/model-format.md). Each becomes a module of forward operators for one
-// sample. Later passes differentiate and resize the module.
+// (docs/model-format.md). The model becomes a module of forward operators for
+// one sample. Later passes differentiate and resize the module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ struct ShapeOverrides {
   std::optional<std::int64_t> sequence; ///< positions per sample
   std::optional<std::int64_t> layers;   ///< number of repeated layers
   std::string elementType = "bf16";     ///< bf16, f16 or f32
-  /// Says whether the user chose `elementType`. Textual IR must then have this
-  /// type.
+  /// Says whether the user chose `elementType`. If so, textual IR must have
+  /// this type.
   bool elementTypeAsked = false;
 };
 
@@ -59,12 +59,12 @@ struct Findings;
 inline constexpr std::int64_t kNativeVersion = 1;
 
 /// Builds the model of a parsed file in mtplan's own JSON format. Adds errors
-/// to `findings`, which name dimensions as the file does. On errors the module
-/// of the result is null or incomplete.
+/// to `findings`; the errors use the file's names of dimensions. On errors the
+/// module of the result is null or incomplete.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 
-/// Returns whether `text` starts like an MLIR module and unlike JSON.
+/// Returns whether `text` starts like an MLIR module and not like JSON.
 bool looksLikeMlir(llvm::StringRef text);
 
 } // namespace mtplan::ir

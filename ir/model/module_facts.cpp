@@ -19,8 +19,8 @@ namespace mtplan::ir {
 
 namespace {
 
-// Limits the elements of one tensor, and of all parameters together. Twice the
-// number of bytes of so many elements still fits in an int64.
+// Limits the number of elements of one tensor, and of all parameters together.
+// Twice the number of bytes of this many elements still fits in an int64.
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 58;
 
 void report(Findings &findings, Location location, std::string_view what) {
@@ -125,8 +125,8 @@ std::int64_t countCopies(Copies copies) {
   return count;
 }
 
-// Returns the number of elements of all parameters, or nothing if it reaches
-// kElementLimit.
+// Returns the number of elements of all parameters, or nothing if the number is
+// kElementLimit or more.
 std::optional<std::int64_t> sumParameters(ModuleOp module) {
   std::map<std::string, Copies> byLabel;
   for (auto segment : module.getOps<SegmentOp>())
@@ -181,7 +181,7 @@ bool checkModule(ModuleOp module, Findings &findings) {
   checkForm(module, findings);
   if (!clean())
     return false;
-  // Sizes are checked first, because verifiers multiply them.
+  // Sizes are checked first, because verifiers multiply sizes.
   checkSizes(module, findings);
   checkCopies(module, findings);
   if (!clean())

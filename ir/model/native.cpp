@@ -39,7 +39,7 @@ private:
   ModelBuilder builder;
 
   std::map<std::string, NamedValue> local; // values of the current segment
-  // These maps hold JSON pointers, by operator label and by segment name.
+  // These maps hold the JSON pointer of each operator label and segment name.
   std::map<std::string, std::string> labels, segmentNames;
   std::vector<NamedValue> carried;
   std::int64_t layerCount = 0;
@@ -178,8 +178,8 @@ void NativeReader::readOperator(Fields &fields, bool repeats) {
     fields.error("name",
                  "the name \"" + op.label + "\" is taken by " + entry->second);
   if (repeats && !op.label.empty() && op.label.find('*') == op.label.npos)
-    fields.error("name", "needs a * where the number of the copy goes, as in "
-                         "\"h.*.fc1\", but is \"" +
+    fields.error("name", "needs a * where the number of the layer goes, as "
+                         "in \"h.*.fc1\", but is \"" +
                              op.label + '"');
   std::string output = fields.text("output", op.label);
   locate(op.pointer);
@@ -254,14 +254,14 @@ void NativeReader::readYields(Fields &fields, bool last) {
 
 void NativeReader::checkCarriedOver(Fields &fields,
                                     const std::vector<NamedValue> &before) {
-  // The errors of values that could not be created are already reported.
+  // If a value could not be created, the error has already been reported.
   auto isMissing = [](const NamedValue &value) { return !value.value; };
   if (std::any_of(before.begin(), before.end(), isMissing) ||
       std::any_of(carried.begin(), carried.end(), isMissing))
     return;
   if (before.size() != carried.size()) {
     fields.error("yields", std::to_string(carried.size()) +
-                               " values, but the next copy takes " +
+                               " values, but the next layer takes " +
                                std::to_string(before.size()));
     return;
   }
@@ -269,7 +269,7 @@ void NativeReader::checkCarriedOver(Fields &fields,
     if (before[i].dims != carried[i].dims)
       findings.error(fields.at("yields") + '/' + std::to_string(i),
                      "has " + dimNames(carried[i].dims) +
-                         ", but the next copy takes " +
+                         ", but the next layer takes " +
                          dimNames(before[i].dims));
 }
 

@@ -2,8 +2,8 @@
 //
 // A file may use any letters. The letters of the dialect are fixed, because
 // factor rules derive roles from them: b for samples, s for positions, v for
-// vocabulary and e for experts. In a weight, i is the input and o the output
-// features.
+// vocabulary and e for experts. In a weight, i stands for the input features
+// and o for the output features.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ struct Equation {
 };
 
 // Splits an equation such as "bsi,io->bso". Returns nothing if the text does
-// not have that form.
+// not have this form.
 std::optional<Equation> split(std::string text) {
   std::erase(text, ' ');
   std::size_t comma = text.find(','), arrow = text.find("->");
@@ -107,8 +107,8 @@ class Renaming {
 public:
   Renaming(const Equation &parts, const Letters &dims, const NativeOperator &op)
       : equation(parts) {
-    // Samples, positions, vocabulary and experts come first: their letters are
-    // fixed.
+    // Samples, positions, vocabulary and experts come first, because their
+    // letters are fixed.
     for (char letter : equation.letters())
       switch (dims.at(letter)->role) {
       case DimRole::batch:

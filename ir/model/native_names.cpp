@@ -84,7 +84,7 @@ void NativeNames::readDimensions(Fields &root,
     if (!isOneOf(role, kRoles))
       fields.error("role", unknownName("role", role, kRoles));
     if (role == "batch") {
-      // A model describes one sample; the planner chooses the batch.
+      // A model describes one sample; the planner chooses the batch size.
       dim.role = DimRole::batch;
       globalBatch = fields.sizeIfAny("size");
       batches.push_back(name);

@@ -33,8 +33,8 @@ std::vector<std::string> wordsOf(const char *pattern) {
   return words;
 }
 
-// Maps each word of an operator's patterns to the dimensions that it is bound
-// to.
+// Maps each word of an operator's patterns to the dimensions that the word
+// matches.
 using Bindings = std::map<std::string, NamedDims>;
 
 // Matches one operand with its pattern and binds new words. Returns an error
@@ -85,9 +85,8 @@ public:
   /// Maps the name of an AttributeKind::dimension attribute to the dimension
   /// that the attribute selects.
   Bindings named;
-  /// Holds the value of an AttributeKind::keep attribute, which is the number
-  /// of trailing dimensions that the result keeps, or -1 if there is no such
-  /// attribute.
+  /// Holds the number of trailing dimensions that the result keeps, the value
+  /// of an AttributeKind::keep attribute, or -1 if there is no such attribute.
   std::int64_t keep = -1;
 
   void read(const OperatorRule &rule) {
@@ -123,7 +122,7 @@ private:
       return;
     }
     case AttributeKind::count: {
-      // An optional count (`rotary_dim`) is by default the width of a head.
+      // The default of an optional count (`rotary_dim`) is the width of a head.
       std::int64_t count = fields.sizeIfAny(rule.name).value_or(headDim);
       if (rule.name == std::string_view("head_dim"))
         headDim = count;

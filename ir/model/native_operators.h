@@ -2,8 +2,8 @@
 //
 // A table describes the operands of each forward operator by patterns over
 // named dimensions. A pattern is a list of words. A letter matches one
-// dimension, and `...` matches any number of dimensions. A word that recurs
-// matches the same dimensions again. A leading `#` requires integers.
+// dimension, and `...` matches any number of dimensions. If a word occurs
+// again, it matches the same dimensions. A leading `#` requires integers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,8 @@ enum class AttributeKind : std::uint8_t {
   count, ///< a size
   flag,  ///< true or false
   mask,  ///< a mask's name, by default the operator's label
-  /// Is a size, by default the used part of the first operand's last dimension.
+  /// Is a size, by default that of the first operand's last dimension without
+  /// padding.
   classes,
   activation, ///< an activation function
   keep,       ///< the number of trailing dimensions of the result

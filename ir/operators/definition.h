@@ -69,11 +69,11 @@ inline constexpr llvm::StringLiteral kSecondOrder =
 LogicalResult rejectGradient(Operation *op, const GradientBuilder &gradients,
                              StringRef reason);
 
-/// Checks that `result` is only accumulated. The gradient of a loss is assumed
-/// to be 1, which is wrong if another operator reads the loss.
+/// Checks that only mtp.accumulate reads `result`. The gradient of a loss is
+/// assumed to be 1, which is wrong if another operator reads the loss.
 LogicalResult checkLossReaders(Operation *loss, Value result);
 
-/// Adds the gradient of `operand` if the only result of `op` has a gradient.
+/// If the only result of `op` has a gradient, adds the gradient of `operand`.
 /// `make` builds the operator that computes the gradient. The arguments of
 /// `make` are the label of `op` with `suffix`, and the gradient of the result.
 template <typename Op, typename Make>

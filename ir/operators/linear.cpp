@@ -97,8 +97,8 @@ FactorRule EmbeddingGradOp::getFactorRule() {
 
 double EmbeddingGradOp::getFlops() { return elementsOf(getGradient()); }
 
-// Returns the factors of x [b, s, h] and a table [s, h], or [p, h] where the
-// table has more rows than there are positions.
+// Returns the factors of x [b, s, h] and a table [s, h], or [p, h] if the table
+// has more rows than there are positions.
 static FactorRule positionRule(Value x, Value table, TensorFactors &xDims,
                                TensorFactors &tableDims) {
   FactorRule rule;

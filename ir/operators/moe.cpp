@@ -12,7 +12,7 @@ using namespace mlir;
 namespace mtplan::ir {
 
 // Returns the factors of logits [b, s, e] and sets `dims` to their dimensions.
-// The logits cannot be sharded along the experts. If `wholeSamples`, they
+// The logits cannot be sharded along the experts. If `wholeSamples`, the logits
 // cannot be sharded along the positions, either.
 static FactorRule choiceRule(Value logits, TensorFactors &dims,
                              bool wholeSamples) {

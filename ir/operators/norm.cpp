@@ -8,7 +8,8 @@ namespace mtplan::ir {
 
 namespace {
 /// Holds the dimensions of rows [d0, ..., h], or [d0, ..., (a d)] if each of
-/// `a` heads is a row, and of a vector along a row. A row is never sharded.
+/// `a` heads is a row, and of a vector as long as a row. A row is never
+/// sharded.
 struct RowDims {
   FactorRule rule;
   TensorFactors rows, vector;

@@ -101,8 +101,8 @@ YieldOp BackwardOp::getYield() {
 //===----------------------------------------------------------------------===//
 // Verifiers of the constraints in ir/structure_ops.td
 //
-// A segment is verified before the operations in it, which may still be
-// malformed. Its checks therefore look attributes up by name and allow for
+// A segment is verified before the operations in it, which may be malformed.
+// The checks of a segment therefore look up attributes by name and allow for
 // missing terminators.
 //===----------------------------------------------------------------------===//
 
@@ -127,7 +127,8 @@ static SegmentOp neighbour(Operation *op, bool before) {
 }
 
 // Checks that the types `found` equal `needed`. In messages, `what` names the
-// values with the types `found`, and `from` those with `needed`.
+// values with the types `found`, and `from` names the values with the types
+// `needed`.
 static LogicalResult expectTypes(Operation *op, StringRef what, TypeRange found,
                                  StringRef from, TypeRange needed,
                                  Location other) {
@@ -153,14 +154,14 @@ static LogicalResult checkCopies(SegmentOp op, YieldOp yield) {
   if (repeat < 1)
     return op.emitOpError("needs to repeat at least 1 time, got ") << repeat;
   if (first < 0)
-    return op.emitOpError("needs a first copy of at least 0, got ") << first;
+    return op.emitOpError("needs a first layer of at least 0, got ") << first;
   if (auto chunk = op.getChunkAttr(); chunk && chunk.getInt() < 0)
     return op.emitOpError("needs a chunk of at least 0, got ")
            << chunk.getInt();
   if (repeat == 1)
     return success();
   return expectTypes(op, "yielded values", yield.getValues().getTypes(),
-                     "the arguments of the next copy",
+                     "the arguments of the next layer",
                      op.getBlock().getArgumentTypes(), op.getLoc());
 }
 
@@ -205,8 +206,10 @@ static LogicalResult checkLabels(SegmentOp op) {
       return WalkResult::advance();
     InFlightDiagnostic diagnostic = operation->emitOpError("has the label ")
                                     << label
-                                    << ", which is taken in its segment";
-    diagnostic.attachNote(entry->second->getLoc()) << "by this operator";
+                                    << ", which another operator of the "
+                                       "segment already has";
+    diagnostic.attachNote(entry->second->getLoc())
+        << "the other operator is here";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -222,14 +225,14 @@ LogicalResult SegmentOp::verify() {
 }
 
 // Checks the types between neighbouring backward halves of a partitioned
-// module. A gradient may have another layout than its value and therefore
-// another type than the value has in the forward half.
+// module. The layout, and therefore the type, of a gradient may differ from
+// that of its value in the forward half.
 static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
                                         YieldOp yield) {
   TypeRange arguments = op.getBlock().getArgumentTypes();
   if (segment.getRepeat() > 1 &&
       failed(expectTypes(op, "yielded gradients", yield.getValues().getTypes(),
-                         "the arguments of the copy before", arguments,
+                         "the arguments of the layer before", arguments,
                          op.getLoc())))
     return failure();
   SegmentOp next = neighbour(segment, /*before=*/false);
@@ -246,8 +249,8 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   return success();
 }
 
-// Checks that the types are those of the forward half or, in a partitioned
-// module, those of the next backward half.
+// Checks that the types match those of the forward half or, in a partitioned
+// module, the types of the next backward half.
 LogicalResult BackwardOp::verify() {
   auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
   YieldOp forward = yieldOf(*(*this)->getBlock()), yield = yieldOf(getBlock());

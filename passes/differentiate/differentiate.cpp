@@ -1,7 +1,8 @@
 //===- differentiate.cpp - From a model to a training step ----------------===//
 //
 // Visits the operators of each segment in reverse order and builds the gradient
-// of each. The backward half reads activations of the forward half directly.
+// of each operator. The backward half reads activations of the forward half
+// directly.
 // After planning, recompute() in passes/schedule may recompute activations.
 //
 //===----------------------------------------------------------------------===//
@@ -22,7 +23,8 @@ namespace mtplan::passes {
 namespace {
 
 // Returns whether all segments have a backward half and the module has an
-// update. Fails if the module has some of these but not all.
+// update. Fails if the module has some of these parts (backward halves, update)
+// but not all.
 FailureOr<bool> isDifferentiated(ModuleOp module) {
   SmallVector<ir::SegmentOp> lacking;
   int segments = 0;
@@ -83,9 +85,10 @@ LogicalResult accumulateLosses(ModuleOp module) {
   return success();
 }
 
-/// Maps each operator to the parameters that it is the first to read, in the
-/// order of its operands. Backward visits the first reader of a parameter last.
-/// The parameter's gradient is then complete.
+/// Maps each operator to the parameters of which the operator is the first
+/// reader, in the order of its operands. Backward visits the first reader of a
+/// parameter after all other readers, so the parameter's gradient is complete
+/// after this visit.
 using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
 
 // Fails if a segment has two mtp.parameter of one label, because each would
@@ -179,9 +182,9 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
-// Returns whether the previous segment yields one of its own arguments as
-// `argument`, which `segment` does not read. The gradient of `argument` is then
-// 0.
+// Returns whether `segment` does not read `argument`, and the previous segment
+// passes one of its own arguments on as `argument`. In this case, the gradient
+// of `argument` is 0.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&
@@ -274,7 +277,7 @@ LogicalResult buildUpdate(ModuleOp module) {
         .getValue();
   };
   for (const auto &[label, parameter] : findParameters(module)) {
-    // Weight decay applies to matrices, and not to gains and biases.
+    // Weight decay applies to matrices but not to gains and biases.
     bool decay = llvm::cast<RankedTensorType>(parameter.type).getRank() >= 2;
     Value gradient = read(label, parameter);
     builder.create<ir::AdamwOp>(parameter.location, label, gradient,

@@ -21,7 +21,8 @@ llvm::DenseMap<StringAttr, SmallVector<Op>> byLabel(Block &block) {
   return found;
 }
 
-// Checks that `ops` is one operator, whose value has the parameter's type.
+// Checks that `ops` contains exactly one operator, and that the operator's
+// value has the parameter's type.
 template <typename Op>
 LogicalResult checkOne(ir::ParameterOp parameter, SmallVector<Op> ops,
                        StringRef place, llvm::function_ref<Value(Op)> valueOf) {

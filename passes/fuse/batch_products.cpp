@@ -14,9 +14,9 @@ namespace mtplan::passes {
 namespace {
 
 // Returns whether the kernel of `late` can run at the position of `early`, an
-// earlier product. Every operand from outside the kernel must exist there or be
-// a parameter. No operation between the two may add to an accumulator of the
-// kernel.
+// earlier product. Every operand from outside the kernel must exist at this
+// position or be a parameter. No operation between the two may add to an
+// accumulator of the kernel.
 bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   const SmallVector<Operation *> kernel = kernelOf(late);
   return llvm::all_of(kernel, [&](Operation *op) {
@@ -31,8 +31,8 @@ bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   });
 }
 
-// Marks `first` and all later products that can form a batch with it, and
-// returns whether there are any. The products share the operand with
+// Marks `first` and all later products that can form a batch with `first`.
+// Returns whether there are such products. The products share the operand with
 // index `shared`, 0 or 1.
 bool batch(ir::EinsumOp first, unsigned shared, int64_t number) {
   SmallVector<ir::EinsumOp> members{first};

@@ -23,8 +23,8 @@ mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 
 /// Returns whether the kernel of `product`, a weight gradient, can also compute
 /// `sum`, a bias gradient. `sum` must read the second operand of the product.
-/// Both must have epilogues of one kind, or none. Accumulations must begin
-/// their sums in the same micro-batch and layer.
+/// Both must have epilogues of the same kind, or neither may have an epilogue.
+/// Accumulations must begin their sums in the same micro-batch and layer.
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum);
 
 /// Returns `head` and the operations that are fused with it, in block order.
@@ -39,12 +39,12 @@ bool mayBeBatched(ir::EinsumOp product);
 bool differOnlyInTensors(ir::EinsumOp one, ir::EinsumOp other);
 
 /// Returns whether `op` may run right after `early`, an earlier operation of
-/// the block. The operands of `op` must exist there or be parameters. No
-/// operation between the two may add to the accumulator that `op` adds to.
+/// the block. The operands of `op` must exist at this point or be parameters.
+/// No operation between the two may add to the accumulator that `op` adds to.
 bool mayMoveAfter(mlir::Operation *op, mlir::Operation *early);
 
-/// Moves `op` right after `early`. An mtp.parameter that `op` reads and that
-/// comes after `early` is moved right before `early`.
+/// Moves `op` right after `early`. If `op` reads an mtp.parameter that comes
+/// after `early`, moves this mtp.parameter right before `early`.
 void moveRightAfter(mlir::Operation *op, mlir::Operation *early);
 
 /// Returns whether an operation between `early` and `late` adds to the

@@ -17,14 +17,14 @@ namespace {
 
 // Checks, in this order:
 // - an epilogue can be fused with the operation right before it;
-// - there is no kind of fusion except epilogues and bias gradients;
+// - no kinds of fusion occur except epilogues and bias gradients;
 // - a bias gradient is a sum that shares the kernel of the product before it,
 //   with at most the product's epilogue between them.
 LogicalResult verify(Operation *op) {
   Operation *before = op->getPrevNode();
   if (ir::isFusedAs(op, ir::kEpilogue)) {
     if (!before || fusibleConsumerOf(before) != op)
-      return op->emitOpError("is no epilogue of the operation before it");
+      return op->emitOpError("is not an epilogue of the operation before it");
     return success();
   }
   if (!ir::isFusedAs(op, ir::kBiasGradient))
@@ -43,11 +43,13 @@ LogicalResult verify(Operation *op) {
 // - a batch has at least two products;
 // - all products compute the same function, and a library can batch them;
 // - the products share exactly one operand;
-// - no product, or operation fused with it, reads a result of another.
+// - no product, and no operation fused with a product, reads a result of
+//   another product.
 LogicalResult verifyBatch(ArrayRef<ir::EinsumOp> products) {
   ir::EinsumOp first = products.front();
   if (products.size() < 2)
-    return first.emitOpError("is alone in batch ") << ir::batchOf(first);
+    return first.emitOpError("is the only product of batch ")
+           << ir::batchOf(first);
   ir::EinsumOp second = products[1];
   const bool sharesLeft = second.getLhs() == first.getLhs();
   for (ir::EinsumOp product : products.drop_front()) {
@@ -69,7 +71,7 @@ LogicalResult verifyBatch(ArrayRef<ir::EinsumOp> products) {
                      llvm::is_contained(kernelOf(other),
                                         operand.getDefiningOp());
             }))
-          return fail("reads what another product makes of batch ");
+          return fail("reads the result of another product of batch ");
   }
   return success();
 }

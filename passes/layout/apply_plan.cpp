@@ -207,8 +207,8 @@ private:
           if (phase == planner::Phase::forward || !plan.saved[t])
             versions.push_back(
                 {static_cast<int>(t), phase, *plan.made[t], values[t]});
-    // Forward conversions of a tensor precede its backward ones, so the saved
-    // value exists when the backward conversions start.
+    // Forward conversions of a tensor precede its backward conversions, so the
+    // saved value exists when the backward conversions start.
     for (const planner::PlannedConversion &conversion : plan.conversions) {
       if (conversion.phase == planner::Phase::backward)
         startBackward(conversion.tensor);
@@ -218,8 +218,8 @@ private:
       startBackward(static_cast<int>(t));
   }
 
-  // If a forward value of the tensor is saved, adds that value as the tensor's
-  // first version in backward, unless the version exists.
+  // If a forward value of the tensor is saved, adds this value as the tensor's
+  // first version in backward, unless this version already exists.
   void startBackward(int t) {
     if (!plan.saved[t] || find(t, planner::Phase::backward, *plan.saved[t]))
       return;
@@ -241,8 +241,8 @@ private:
     versions.push_back({t, conversion.phase, conversion.to, to});
   }
 
-  // Sets the insertion point right after `from` or, if `from` is of the other
-  // phase, right before the tensor's first reader in this phase.
+  // Sets the insertion point right after `from` or, if `from` belongs to the
+  // other phase, right before the tensor's first reader in this phase.
   void place(OpBuilder &builder, int t, planner::Phase phase, Value from) {
     Block *block = phase == planner::Phase::forward
                        ? &segment.getBlock()

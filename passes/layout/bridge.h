@@ -27,8 +27,8 @@ void applyPlan(mlir::ModuleOp module, const planner::ModelGraph &graph,
                const planner::Mesh &mesh);
 
 /// Splits a repeated segment before the layers `cuts`, so that each part can be
-/// planned by itself. The cuts are ascending, and numbered like the segment's
-/// `first`.
+/// planned by itself. The cuts are in ascending order, and layers are numbered
+/// from the segment's `first`.
 void splitSegment(ir::SegmentOp segment, llvm::ArrayRef<int> cuts);
 
 } // namespace mtplan::passes

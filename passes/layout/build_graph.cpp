@@ -29,9 +29,9 @@ public:
   }
 
 private:
-  // Counts the segments that read each parameter without a `*` in its label,
-  // and counts a repeated segment twice. A parameter that several segments or
-  // all repeated layers read is shared and has one layout.
+  // For each parameter without a `*` in its label, counts the segments that
+  // read the parameter. A repeated segment counts twice. A parameter that
+  // several segments or all repeated layers read is shared and has one layout.
   void countUses() {
     for (auto reader : module.getOps<ir::SegmentOp>()) {
       llvm::StringSet<> here;
@@ -131,9 +131,10 @@ private:
     graph.parameters.push_back(std::move(parameter));
   }
 
-  // Returns the split of a parameter's dimension. Each reader has a factor
-  // along the dimension, and the factor has a split. The result is `vocab` if a
-  // reader has this split, else the first split other than `feature`.
+  // Returns the split of a parameter's dimension. In each reader of the
+  // parameter, the dimension belongs to a factor that has a split. The result
+  // is `vocab` if a reader has this split, else the first split other than
+  // `feature`.
   planner::Split splitOfParameter(Value value, unsigned dim) {
     planner::Split split = planner::Split::feature;
     for (OpOperand &use : value.getUses()) {
@@ -187,8 +188,8 @@ private:
   }
 
   // Returns the index of the operand whose producer `op` can be fused into, or
-  // -1 if there is none. If there are two, the earlier producer is chosen, as
-  // in passes/fuse.
+  // -1 if there is none. If there are two such operands, the one with the
+  // earlier producer is chosen, as in passes/fuse.
   int fusedOperandOf(ir::ComputeOp op) {
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
@@ -221,12 +222,12 @@ private:
            llvm::all_of(consumer->getResults(), isSame);
   }
 
-  // Adds the operations that model FLOPs utilization (MFU) counts: those of
-  // matrix products, and those of attention over all pairs of positions.
-  // The numbers do not depend on operations that a kernel skips or repeats. The
-  // backward of attention counts twice as many operations as its forward. The
-  // forward operator therefore adds three times its own operations, and the
-  // backward operator adds none.
+  // Adds the operations that model FLOPs utilization (MFU) counts: the
+  // operations of matrix products, and those of attention over all pairs of
+  // positions. The count does not depend on operations that a kernel skips or
+  // repeats. For attention, backward counts as twice as many operations as
+  // forward. The forward operator therefore adds three times its own
+  // operations, and the backward operator adds none.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

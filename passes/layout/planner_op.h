@@ -16,11 +16,12 @@
 
 namespace mtplan::passes {
 
-/// Returns the same mesh in the other representation.
+/// These functions convert a mesh between the two representations.
 planner::Mesh toPlanner(ir::MeshAttr mesh);
 ir::MeshAttr toAttr(mlir::MLIRContext *context, const planner::Mesh &mesh);
 
-/// Returns the layout, or nothing if it names an axis that the mesh lacks.
+/// Returns the layout in the planner's type, or nothing if the layout names an
+/// axis that the mesh lacks.
 std::optional<planner::Layout> toPlanner(ir::LayoutAttr layout,
                                          const planner::Mesh &mesh);
 ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
@@ -33,8 +34,8 @@ planner::Op toPlanner(ir::ComputeOp op);
 /// Returns the split of a factor with this role, which is `feature` for data.
 planner::Split splitOf(ir::FactorRole role);
 
-/// Returns the strategy, or nothing if it names a factor that the operator
-/// lacks or an axis that the mesh lacks.
+/// Returns the strategy in the planner's type, or nothing if the strategy names
+/// a factor that the operator lacks or an axis that the mesh lacks.
 std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
                                            const planner::Op &op,
                                            const planner::Mesh &mesh);

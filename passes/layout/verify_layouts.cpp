@@ -68,9 +68,9 @@ private:
       return failure(); // fits() reports the missing layout
     if (*made == *wanted || isUsedAnyhow(value))
       return success();
-    InFlightDiagnostic diagnostic = op->emitOpError("reads ")
+    InFlightDiagnostic diagnostic = op->emitOpError("reads in layout ")
                                     << planner::toString(*wanted, mesh)
-                                    << " what is made as "
+                                    << " a value that has layout "
                                     << planner::toString(*made, mesh);
     diagnostic.attachNote(value.getLoc()) << "made here";
     return diagnostic;
@@ -120,7 +120,7 @@ private:
   }
 
   // Checks that the gradient has the layout of the parameter if the update is
-  // in place, and otherwise that of the optimizer state.
+  // in place, and otherwise the layout of the optimizer state.
   LogicalResult verifyUpdate(ir::AdamwOp op) {
     if (!op.getUpdated())
       return readsAsStored(op, op.getGradient());

@@ -25,15 +25,16 @@ public:
   /// \param size  bytes of an entry
   Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
                  std::int64_t slots = 1);
-  /// Returns the end of an arena's last array, in bytes. Callers may change it.
+  /// Returns a reference to the end of an arena's last array, in bytes, which
+  /// callers may change.
   std::int64_t &end(llvm::StringRef arena) { return ends[arena.str()]; }
 
 private:
   std::map<std::string, std::int64_t> ends;
 };
 
-/// Returns the PlaceAttr of a tensor in `array`: `entry` is its index for the
-/// first layer, and `step` is added per layer.
+/// Returns the PlaceAttr of a tensor in `array`. The tensor of the first layer
+/// is in entry `entry`, and each layer adds `step` to the number of the entry.
 ir::PlaceAttr placeIn(const Array &array, std::int64_t entry, std::int64_t step,
                       mlir::Type element);
 

@@ -25,14 +25,14 @@ struct BatchRow {
   llvm::SmallVector<mlir::Value> values;
 };
 
-/// Returns for all batches of a block the operands that the products do not
-/// share, and the results that the products write.
+/// Returns, for all batches of a block, the operands that the products of a
+/// batch do not share, and the results that the products write.
 std::vector<BatchRow> batchRows(mlir::Block &block);
 
 /// Removes products from their batch if the batch is `rejected` or if the
 /// offsets of their tensors do not ascend by equal distances in the order of
-/// the block. Consecutive products at equal distances remain a batch. The time
-/// is linear in the operations of the block.
+/// the block. Consecutive products whose tensors are at equal distances remain
+/// a batch. The time is linear in the operations of the block.
 /// \param placeOf  returns the PlaceAttr of a value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);

@@ -1,11 +1,11 @@
 //===- block_places.h - Memory of weights gathered ahead --------*- C++ -*-===//
 //
-// The weights of a run that the previous run gathers form the run's block.
-// While a run computes with its block, the next block arrives. Blocks of
+// The weights that the previous run gathers for a run form the block of this
+// run. While a run computes with its block, the next block arrives. Blocks of
 // successive runs alternate between the start and the end of one region. The
-// region is as large as the largest two successive blocks, so that successive
-// blocks never overlap. One program serves all layers of a segment, so a weight
-// of a repeated segment has an entry at each end.
+// region is as large as the largest pair of successive blocks, so that
+// successive blocks never overlap. All layers of a segment run the same
+// program, so a weight of a repeated segment has an entry at each end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 namespace mtplan::passes {
 
 struct BlockRange {
-  mlir::Value value; ///< free after the value's last use; null if always in use
+  mlir::Value value; ///< last use frees the range; null if always in use
   std::int64_t offset = 0, bytes = 0; ///< relative to the region
 };
 

@@ -25,8 +25,8 @@ static LogicalResult verifySeparate(ir::YieldOp yield) {
   return success();
 }
 
-// Returns the link of an argument that receives `yielded` from the neighbouring
-// segment.
+// Returns the link of an argument that receives the value `yielded` by the
+// neighbouring segment.
 // \param before  links of the neighbour's own arguments
 CarriedChains::Link CarriedChains::linkTo(Value yielded, std::size_t position,
                                           const std::vector<Link> &before,
@@ -74,7 +74,8 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
       chain.saved |= isSaved(argument);
       links[argument] = link;
       own.push_back(link);
-      // The yielded value is written where the argument is read.
+      // The yielded value is written to the entry from which the argument is
+      // read.
       if (yielded && !llvm::isa<BlockArgument>(yielded)) {
         Link made = link;
         if (previous.getRepeat() > 1) {
@@ -117,8 +118,8 @@ void CarriedChains::linkLayersOfLast(ir::YieldOp yield,
 // The last layer runs first in backward, so entries ascend while the numbers of
 // layers descend.
 LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
-  // Holds the links of the arguments of `previous`, for its layer that runs
-  // first.
+  // Holds the links of the arguments of `previous`, for the layer of `previous`
+  // that runs first.
   std::vector<Link> before;
   ir::SegmentOp previous;
   for (ir::SegmentOp segment : llvm::reverse(chunk)) {

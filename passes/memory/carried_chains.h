@@ -1,8 +1,8 @@
 //===- carried_chains.h - Values carried from layer to layer ----*- C++ -*-===//
 //
 // A layer reads a carried value from one entry of an array and writes the value
-// for the next layer to the next entry, so that one program serves all repeated
-// layers. The next segment of a chunk continues the array. A value that
+// for the next layer to the next entry, so that all repeated layers run the
+// same program. The next segment of a chunk continues the array. A value that
 // backward reads has an entry per layer; other values alternate between two
 // entries. A value that is yielded unchanged keeps its entry.
 //
@@ -21,8 +21,8 @@ namespace mtplan::passes {
 
 class CarriedChains {
 public:
-  /// Holds the chain of a value. In layer c, the value is in entry `entry + c *
-  /// step` of the chain.
+  /// Holds the location of a value in a chain. In layer c, the value is in
+  /// entry `entry + c * step` of the chain.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -33,8 +33,8 @@ public:
     bool saved = false; ///< whether backward reads one of the values
   };
 
-  /// These methods set the chains and links of a chunk in one direction. They
-  /// fail, with a diagnostic, if a value would need two entries.
+  /// These methods set the chains and links of a chunk in one direction. The
+  /// methods fail, with a diagnostic, if a value would need two entries.
   mlir::LogicalResult followForward(llvm::ArrayRef<ir::SegmentOp> chunk);
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 

@@ -27,7 +27,8 @@ std::vector<Array> LabelPlaces::otherSumsOf(StringRef label) const {
   return sums;
 }
 
-// A value that is only reported has double precision, like the report's sum.
+// A value that is only reported has double precision, like the sum in which it
+// is reported.
 Type LabelPlaces::keptAs(Value value) const {
   Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
   bool reported = !value.use_empty() &&
@@ -44,8 +45,9 @@ LabelPlaces::Key LabelPlaces::keyOf(ir::SegmentOp segment,
   return {ofCopies ? segment.getOperation() : nullptr, label.str()};
 }
 
-// Returns the PlaceAttr of `label`. With a `*`, each segment has its own array;
-// otherwise the stage has one. The first call for an array allocates it.
+// Returns the PlaceAttr of `label`. If the label has a `*`, each segment has
+// its own array; otherwise the stage has one array. The first call for an array
+// allocates the array.
 ir::PlaceAttr LabelPlaces::placeOfLabel(std::map<Key, Array> &arrays,
                                         StringRef arena, ir::SegmentOp segment,
                                         StringAttr label, Type type,
@@ -86,7 +88,8 @@ void LabelPlaces::place(ir::SegmentOp segment,
 
 // An overlapped reduce-scatter writes the shard of the segment's last layer
 // behind the accumulators of all layers. Returns the bytes that `label` needs
-// there, or 0 if no reduce-scatter of its gradient overlaps with `segment`.
+// for this shard, or 0 if no reduce-scatter of the label's gradient overlaps
+// with `segment`.
 int64_t LabelPlaces::bytesBehind(ir::SegmentOp segment, StringAttr label,
                                  Type element) const {
   int64_t bytes = 0;

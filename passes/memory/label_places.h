@@ -19,7 +19,7 @@ namespace mtplan::passes {
 /// accumulators of gradients and of reported scalars.
 class LabelPlaces {
 public:
-  /// Identifies an array by label, and by segment if the label has a `*`.
+  /// Identifies an array by its label and, if the label has a `*`, its segment.
   using Key = std::pair<mlir::Operation *, std::string>;
 
   /// Both references must outlive the object.
@@ -28,8 +28,8 @@ public:
   LabelPlaces(const StageContents &stageContents, Arenas &stageArenas,
               mlir::Type gradientType);
 
-  /// Assigns memory to the labels of a segment: adds its parameters to `places`
-  /// and writes the `mtp.places` of its mtp.accumulate.
+  /// Assigns memory to the labels of a segment. Adds the segment's parameters
+  /// to `places` and writes the attribute `mtp.places` of each mtp.accumulate.
   void place(ir::SegmentOp segment,
              llvm::DenseMap<mlir::Value, ir::PlaceAttr> &places);
 
@@ -59,7 +59,8 @@ private:
   const StageContents &contents;
   Arenas &arenas;
   mlir::Type wider;
-  /// Holds the labels of parameters; other labels are those of reports.
+  /// Holds the labels of parameters; all other labels belong to reported
+  /// scalars.
   std::set<std::string> trained;
   std::map<Key, Array> parameters, accumulators;
   /// Maps labels to the gradient accumulators after the first, with their

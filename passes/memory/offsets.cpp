@@ -10,7 +10,8 @@
 namespace mtplan::passes {
 
 // Assigns offsets by best fit, the largest value first. Values of equal size
-// are in ascending order of their index, or in descending order if `lastFirst`.
+// are assigned in ascending order of their index or, if `lastFirst`, in
+// descending order.
 static Offsets bestFit(const std::vector<Lifetime> &lifetimes,
                        std::int64_t alignment, bool lastFirst) {
   Offsets result;
@@ -66,7 +67,8 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
 
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment) {
-  // Each row is merged into one lifetime, which has the bytes of its values.
+  // Each row is merged into one lifetime, whose size is the sum of the sizes of
+  // the row's values.
   constexpr std::size_t kNone = SIZE_MAX;
   std::vector<std::size_t> rowOf(lifetimes.size(), kNone);
   for (std::size_t r = 0; r < rows.size(); ++r)

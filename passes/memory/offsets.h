@@ -22,18 +22,18 @@ struct Offsets {
 
 /// Assigns offsets by best fit, the largest value first: each value gets the
 /// smallest sufficient gap between values whose live ranges overlap its own.
-/// Values of equal size are in ascending or in descending order of their index,
-/// whichever takes fewer bytes. Takes O(n^2 log n) time.
+/// Values of equal size are assigned in ascending or in descending order of
+/// their index, whichever needs fewer bytes. Takes O(n^2 log n) time.
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 
-/// Lists indices of lifetimes whose values are to have adjacent offsets. The
-/// values must have equal bytes, and none may have a fixed offset.
+/// Lists the indices of lifetimes whose values must get adjacent offsets. The
+/// values must have the same size, and none may have a fixed offset.
 using Row = std::vector<std::size_t>;
 
 /// Assigns offsets so that the values of a row are adjacent, in row order. A
-/// value counts as alive while any value of its row is alive. No value may be
-/// in two rows.
+/// value counts as alive while any value of the same row is alive. No value may
+/// be in two rows.
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment);
 

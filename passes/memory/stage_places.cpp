@@ -16,8 +16,9 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the number of slots for the activations of `chunk`: the largest count
-// of micro-batches from the oldest to the newest in flight, both included.
+// Returns the number of slots for the activations of `chunk`: the largest
+// number of micro-batches from the oldest to the newest in flight, both
+// included.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -60,7 +61,7 @@ void StagePlaces::keepCarried(Block &block, const CarriedChains &carried,
 }
 
 // Assigns memory to carried values. A stage runs one chunk in one direction at
-// a time, so that all chunks and directions use the same part of the workspace.
+// a time, so all chunks and directions use the same part of the workspace.
 LogicalResult StagePlaces::placeChains(int64_t chunk) {
   SmallVector<ir::SegmentOp> segments;
   for (ir::SegmentOp segment : contents.segments)
@@ -148,15 +149,15 @@ static bool isGrouped(Operation *op) {
 }
 
 // Returns the live ranges of the values that still have no memory, counted in
-// instructions of one program. Fused operators and grouped collectives are one
-// instruction. An all-reduce works in place if nothing else reads its operand.
-// Also returns rows: sets of values that batched products read or write, and
-// that therefore need adjacent offsets. Batches for which no row is possible
-// are rejected.
+// instructions of one program. Fused operators count as one instruction, and so
+// do grouped collectives. An all-reduce works in place if nothing else reads
+// its operand. Also returns rows, which are sets of values that need adjacent
+// offsets because batched products read or write them. A batch is rejected if
+// its values cannot form a row.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
-  // Holds the launch number of the previous instruction if that is a grouped
+  // Holds the launch number of the previous instruction if it is a grouped
   // collective, else -1.
   int64_t launch = -1;
   for (Operation &op : block) {
@@ -289,7 +290,8 @@ void StagePlaces::place(const Within &within, const Offsets &offsets) {
 }
 
 // Assigns memory to the values that live within one program. Programs run one
-// after another, so that the largest need is the size of the workspace.
+// after another, so the size of the workspace is the largest number of bytes
+// that a program needs.
 void StagePlaces::placeWithin() {
   SmallVector<Block *> blocks;
   for (ir::SegmentOp segment : contents.segments) {
@@ -301,8 +303,8 @@ void StagePlaces::placeWithin() {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
   // `limit` is the size of the workspace, in bytes, if no collectives are
-  // grouped except those of blocks, whose memory the planner has counted. If
-  // the other groups of a program would exceed `limit`, all of them are
+  // grouped except those of blocks, whose memory the planner has counted. If a
+  // program with its other groups would exceed `limit`, all these groups are
   // dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t limit = 0;

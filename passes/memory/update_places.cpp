@@ -80,8 +80,9 @@ void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
     all.push_back(placeCopies(
         allocateCopies(arena, arenas.end(arena), size, meant), meant, type));
   };
-  // Without offloading, the weight itself is its master if it has the same
-  // precision and the rank stores all of the shard that the rank updates.
+  // Without offloading, no separate master weight is needed if the weight has
+  // the precision of the master and the rank stores the whole shard that it
+  // updates.
   bool serves =
       !offloads && value == state &&
       (!op.getLayout() || !layout || isWithin(*op.getLayout(), layout));
@@ -149,7 +150,7 @@ void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
       meant, operand.getType());
 }
 
-// Returns the bytes of the values between one layer's mtp.adamw and mtp.store.
+// Returns the bytes of one layer's values between mtp.adamw and mtp.store.
 int64_t UpdatePlaces::madeOf(ir::AdamwOp op) const {
   int64_t bytes = 0;
   for (Operation *one = op; one && one->getNumResults() == 1;) {
@@ -163,9 +164,10 @@ int64_t UpdatePlaces::madeOf(ir::AdamwOp op) const {
 }
 
 // Divides the update into programs, each for the same layers of all its
-// parameters. A parameter begins the next program if its temporaries and those
-// of the current program exceed the workspace of forward and backward.
-// Operations on an updated parameter are in the program of its mtp.adamw.
+// parameters. A parameter begins the next program if its temporary values and
+// those of the current program together exceed the workspace of forward and
+// backward. Operations on an updated parameter are in the program of its
+// mtp.adamw.
 LogicalResult UpdatePlaces::divideIntoPrograms() {
   struct Program {
     int64_t number = -1, first = 0, count = 0, taken = 0;

@@ -4,11 +4,11 @@
 // known. The shards are in the arena of activations, which is free after
 // backward. If the reduce-scatter overlaps with backward, the shard of a layer
 // overwrites the gradient of the next layer, which has already been scattered.
-// The memory of one more shard suffices for any number of layers. (Megatron-LM
-// keeps a rank's shard within the full buffer, at an offset that depends on the
-// rank. Offsets here are the same on all ranks.) Values computed from updated
-// shards are in the workspace. All parameters of a program have separate
-// offsets there, so that no parameter waits for another.
+// Memory for one additional shard therefore suffices for any number of layers.
+// (Megatron-LM keeps a rank's shard within the full buffer, at an offset that
+// depends on the rank. Offsets here are the same on all ranks.) Values computed
+// from updated shards are in the workspace. All parameters of a program have
+// separate offsets in the workspace, so that no parameter waits for another.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,8 +29,8 @@ struct AdderRuns {
 
   bool isFirstOnce() const { return first.size() == 1; }
 
-  /// Returns whether all runs that add first terms are in one micro-batch, and
-  /// all runs in that micro-batch add first terms.
+  /// Returns whether the runs that add first terms are exactly the runs of one
+  /// micro-batch.
   bool isFirstInAllCopies() const {
     return std::ranges::all_of(first, [&](const auto &run) {
       return run.first == first.begin()->first && !later.contains(run.first);
@@ -76,7 +76,7 @@ namespace {
 
 struct Sum {
   int pieces = 1;
-  std::vector<SumAccess> accesses; ///< in the order in which a step runs
+  std::vector<SumAccess> accesses; ///< in the execution order of a step
   std::vector<ir::AccumulateOp> adders;
 };
 
@@ -91,9 +91,9 @@ SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
   return {isOwn ? segment.getOperation() : nullptr, op.getLabel().str()};
 }
 
-// Gives segments separate accumulators for a weight that several of them use.
-// The first such segment and those whose parameters have labels with `*` share
-// one accumulator.
+// If several segments use a weight, gives them separate accumulators for it.
+// Only the first of these segments, and the segments whose parameters have
+// labels with `*`, share one accumulator.
 void divideSums(const StageContents &stage) {
   std::set<std::string> trained;
   for (ir::SegmentOp segment : stage.segments)
@@ -186,7 +186,7 @@ struct BeginSums : impl::BeginSumsPassBase<BeginSums> {
   void runOnOperation() override {
     const std::vector<StageContents> stages = contentsOfStages(getOperation());
     if (stages.empty()) {
-      getOperation().emitError("has no tasks: nothing says what runs first");
+      getOperation().emitError("has no tasks, so the first run is unknown");
       return signalPassFailure();
     }
     for (const StageContents &stage : stages) {

@@ -9,8 +9,8 @@
 
 namespace mtplan::passes {
 
-/// Describes an access of a step to a gradient accumulator, which has one piece
-/// per layer, or a single piece that all layers share.
+/// Describes one access to a gradient accumulator in a step. An accumulator has
+/// one piece per layer, or a single piece that all layers share.
 struct SumAccess {
   int piece = 0;
   int microBatch = 0;
@@ -29,11 +29,11 @@ struct FirstTerm {
   bool operator==(const FirstTerm &) const = default;
 };
 
-/// Returns, by number of the adding operation, the run in which the operation
-/// adds first terms. An operation that adds no first term is absent. Returns
-/// nothing if a piece is read before it has a term, if a piece never gets a
-/// term, or if an operation adds first terms in several runs that are not
-/// exactly the runs of one micro-batch.
+/// Returns, by the number of each adding operation, the run in which the
+/// operation adds first terms. An operation that adds no first term is absent.
+/// Returns nothing if a piece is read before it has a term, if a piece never
+/// gets a term, or if an operation adds first terms in several runs that are
+/// not exactly the runs of one micro-batch.
 /// \param pieces    number of pieces of the accumulator
 /// \param accesses  all accesses of a step to the accumulator, in order
 std::optional<std::map<int, FirstTerm>>

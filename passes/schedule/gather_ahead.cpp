@@ -13,8 +13,8 @@ namespace mtplan::passes {
 namespace {
 
 // Marks a program's gathers of weights (mtp.of_block) whose results no other
-// program reads. A gather of another gather's result is marked only if that
-// other gather is marked, too.
+// program reads. If a gather reads the result of another gather, it is marked
+// only if the other gather is marked, too.
 void mark(Block &block) {
   for (auto gather : block.getOps<ir::AllGatherOp>()) {
     auto before = gather.getInput().getDefiningOp<ir::AllGatherOp>();

@@ -29,15 +29,15 @@ ir::ParameterOp gatheredBy(ir::AllGatherOp gather) {
   return input.getDefiningOp<ir::ParameterOp>();
 }
 
-// Returns the number of marked collectives (mtp.of_block) before `op` in its
-// chain.
+// Returns the number of marked collectives (mtp.of_block) before `op` in the
+// chain that ends in `op`.
 int hopOf(Operation *op) {
   Operation *before = op->getOperand(0).getDefiningOp();
   return before && ir::isOfBlock(before) ? 1 + hopOf(before) : 0;
 }
 
-// Returns a program's gathers of parameters over replicas, and the gathers that
-// compute their operands, in order.
+// Returns, in program order, a program's gathers of parameters over replicas,
+// and the gathers that compute the operands of these gathers.
 Operations gathersOf(Block &block) {
   Operations found;
   for (Operation &op : llvm::reverse(block)) {
@@ -52,9 +52,9 @@ Operations gathersOf(Block &block) {
   return Operations(llvm::reverse(found));
 }
 
-// Returns the collectives between the gradient that a program computes and
-// `sum`, from the first that scatters over replicas on. Returns none if no
-// collective scatters over replicas.
+// Returns the end of the chain of collectives from a program's gradient to
+// `sum`, beginning with the first reduce-scatter over replicas. Returns nothing
+// if the chain has no such reduce-scatter.
 Operations scattersBefore(ir::AccumulateOp sum) {
   Operations chain;
   std::size_t kept = 0;
@@ -87,7 +87,8 @@ void markByLaunch(Operations &collectives) {
   });
 }
 
-// Moves all gathers to the start of a program, behind their parameters.
+// Moves all gathers to the start of a program, after the parameters that they
+// read.
 void gatherFirst(Block &block, Operations gathers) {
   markByLaunch(gathers);
   for (Operation *op : llvm::reverse(gathers))
@@ -99,7 +100,7 @@ void gatherFirst(Block &block, Operations gathers) {
 }
 
 // Moves the reduce-scatters of the gradients of `gathered` parameters to the
-// end of a program, the last gradient first, and the accumulations behind them.
+// end of a program, with the last gradient first. The accumulations follow.
 void scatterLast(Block &block, const std::set<StringRef> &gathered) {
   SmallVector<std::pair<Operation *, Operations>> chains; // with producers
   Operations sums;

@@ -24,9 +24,9 @@ bool mayBeGrouped(Operation *op) {
 
 Attribute streamOf(Operation *op) { return op->getAttr(ir::kStreamAttrName); }
 
-// Returns whether the operand of `op` is ready when the operand of `first` is,
-// so that grouping delays neither. `first` must be an earlier collective on the
-// stream of `op`.
+// Returns whether the operand of `op` is ready when the operand of `first` is
+// ready, so that grouping delays neither collective. `first` must be an earlier
+// collective on the stream of `op`.
 bool isReadyWith(Operation *first, Operation *op) {
   Operation *maker = op->getOperand(0).getDefiningOp();
   if (!maker || maker->getBlock() != op->getBlock() ||
@@ -71,7 +71,7 @@ FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
 }
 
 LogicalResult group(const StageContents &stage, Block &block) {
-  int64_t number = 0; // first number after those of batched products
+  int64_t number = 0; // first number after the batched products
   for (Operation &op : block)
     if (mayBeGrouped(&op))
       op.removeAttr(ir::kBatchAttrName);

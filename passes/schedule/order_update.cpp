@@ -33,8 +33,8 @@ int hopOf(Operation *op) {
 }
 
 // Returns the kernel that completes the gradient of an overlapped reduction:
-// the last one that adds to the gradient in the backward program that the
-// reduction overlaps with. Returns null if there is none.
+// the last kernel that adds to the gradient in the backward program that the
+// reduction overlaps with. Returns null if there is no such kernel.
 Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(reduction));
   auto beside = reduction->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
@@ -73,8 +73,9 @@ void sortOverlapped(const StageContents &stage, Operations &reductions) {
 }
 
 // Orders the operations on the gradients of one range of layers. The sums of
-// micro-batches come first, then the overlapped reductions. The rest is in the
-// order of hopOf() or, if `keepsOrder`, in its present order.
+// micro-batches come first, then the overlapped reductions. All other
+// operations are in the order of hopOf() or, if `keepsOrder`, in their present
+// order.
 Operations orderedGradients(const StageContents &stage, const Operations &all,
                             bool keepsOrder) {
   Operations sums, overlapped;
@@ -90,8 +91,8 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   Operations ordered = std::move(sums);
   llvm::append_range(ordered, overlapped);
   for (auto &[hop, some] : hops) {
-    // Operations of one hop are in the order of their accumulators, which is
-    // reversed for even hops.
+    // Operations of one hop are in the order of their accumulators. For even
+    // hops, this order is reversed.
     if (!keepsOrder)
       llvm::stable_sort(some, [&, turns = hop > 0 && hop % 2 == 0](
                                   Operation *one, Operation *other) {

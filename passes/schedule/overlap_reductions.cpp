@@ -33,7 +33,8 @@ public:
     ir::SegmentOp last = lastSegmentOf(terms);
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
-    // Without a `*`, the runs of several layers may add to one accumulator.
+    // If the label has no `*`, the runs of several layers may add to one
+    // accumulator.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
     markOverlapped(sum, last.getSymNameAttr(), isOfOneRun);
@@ -71,16 +72,16 @@ private:
   }
 
   // Marks the reductions of `sum` that can overlap with the backward program of
-  // `segment`. A reduce-scatter writes its shard over the next layer's
-  // gradient, which must have been reduced by then. A reduce-scatter can
-  // therefore overlap only if a single run adds to the sum.
+  // `segment`. A reduce-scatter overwrites the next layer's gradient with its
+  // shard, so this gradient must already be reduced. A reduce-scatter can
+  // therefore overlap only if a single run adds to each accumulator.
   static void markOverlapped(ir::AccumulatedOp sum, StringAttr segment,
                              bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesAfter(sum.getValue());
     const bool isOfStage = llvm::none_of(hops, sumsOverStages);
     // `isShard` says whether an earlier collective of `hops` has scattered the
-    // sum. `isReduced` says whether one has reduced the sum over an axis that
-    // is not an axis of replicas.
+    // sum. `isReduced` says whether an earlier collective has reduced the sum
+    // over an axis that is not an axis of replicas.
     bool isShard = false, isReduced = false;
     for (Operation *hop : hops) {
       const bool isScatter = llvm::isa<ir::ReduceScatterOp>(hop);
@@ -106,7 +107,7 @@ struct OverlapReductions : impl::OverlapReductionsPassBase<OverlapReductions> {
         getOperation()->getAttrOfType<IntegerAttr>(ir::kMicroBatchesAttrName);
     const std::vector<StageContents> stages = contentsOfStages(getOperation());
     if (stages.empty() || !microBatches) {
-      getOperation().emitError("has no tasks: nothing says what runs last");
+      getOperation().emitError("has no tasks, so the last run is unknown");
       return signalPassFailure();
     }
     for (const StageContents &stage : stages) {

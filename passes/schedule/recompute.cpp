@@ -26,7 +26,8 @@ bool isGiven(Value value) {
   return !op || llvm::isa<ir::ParameterOp, ir::InputOp>(op);
 }
 
-// Returns the value from which reshards compute `value`.
+// Returns the value from which a chain of reshards computes `value`, or `value`
+// itself.
 Value rootOf(Value value) {
   while (auto reshard = value.getDefiningOp<ir::ReshardOp>())
     value = reshard.getInput();

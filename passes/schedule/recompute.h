@@ -1,7 +1,7 @@
 //===- recompute.h - Recomputes activations in backward ---------*- C++ -*-===//
 //
 // Backward can recompute an activation instead of reading the value saved in
-// forward, which trades operations for memory.
+// forward. This saves memory but repeats operations.
 //
 //===----------------------------------------------------------------------===//
 

@@ -31,8 +31,8 @@ bool isSeparate(OpOperand &carried) {
 
 namespace {
 
-// Returns the operation before which copied values are inserted: the yield or,
-// if there is one, the mtp.backward, which must stay right before the yield.
+// Returns the operation before which copies are inserted: the mtp.backward if
+// there is one, because it must stay right before the yield, else the yield.
 Operation *placeOfCopies(ir::YieldOp yield) {
   Operation *last = yield->getPrevNode();
   return llvm::isa_and_nonnull<ir::BackwardOp>(last) ? last : yield;

@@ -48,9 +48,9 @@ private:
     module->removeAttr(ir::kStagesAttrName);
   }
 
-  // Inserts a segment that sends and one that receives between `last`, the last
-  // segment of a chunk, and `first`, the first segment of the next chunk. Does
-  // nothing if neither a value nor a gradient crosses.
+  // Inserts a sending and a receiving segment between `last`, the last segment
+  // of a chunk, and `first`, the first segment of the next chunk. Does nothing
+  // if neither a value nor a gradient crosses.
   void connect(ir::SegmentOp last, ir::SegmentOp first) {
     SmallVector<Value> values(last.getYield().getValues());
     SmallVector<Type> gradients;
@@ -165,7 +165,7 @@ private:
 
   // If several stages add to the accumulator of a label without a `*`, adds an
   // all-reduce over these stages. The all-reduce follows the collectives within
-  // a stage, after which the tensor is smallest.
+  // a stage, because the tensor is smallest after these.
   LogicalResult sumOverHolders(ir::AccumulatedOp read) {
     std::set<int64_t> holders = holdersOf(read, stages);
     if (holders.size() < 2)

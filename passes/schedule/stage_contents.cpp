@@ -98,8 +98,8 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
   planner::ScheduleShape shape{
       kind, stages, static_cast<int>(last + 1) / stages, microBatches};
   // GPipe runs backward for the micro-batches in reverse order. Micro-batches
-  // are therefore numbered in reverse, so that gradients are summed in the
-  // order of all other schedules and have the same bits.
+  // are therefore numbered in reverse, so that gradients are summed in the same
+  // order as in all other schedules and have the same bits.
   auto numberOf = [&](int microBatch) {
     return kind == planner::ScheduleKind::gpipe ? microBatches - 1 - microBatch
                                                 : microBatch;

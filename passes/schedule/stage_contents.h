@@ -17,15 +17,15 @@ struct StageContents {
   std::vector<ir::StageTask> tasks;
 };
 
-/// Returns the contents by stage, or none if `module` has no tasks.
+/// Returns the contents by stage, or an empty list if `module` has no tasks.
 std::vector<StageContents> contentsOfStages(mlir::ModuleOp module);
 
 /// Returns whether a parameter of the segment has a label with `*`. The segment
 /// may still have a single layer.
 bool isOfCopies(ir::SegmentOp segment);
 
-/// Returns whether `op` becomes an instruction or part of one. Reads of
-/// parameters and accumulators, and stores, only refer to memory.
+/// Returns whether `op` becomes an instruction or a part of an instruction.
+/// Reads of parameters and accumulators, and stores, only refer to memory.
 bool isInstruction(mlir::Operation *op);
 
 /// Identifies the layers of a parameter that an operation of an update
@@ -38,22 +38,24 @@ struct UpdatedCopies {
 /// Returns the operation whose label names the parameter that `op` processes.
 mlir::Operation *originOf(mlir::Operation *op);
 
-/// Returns the layers that `op` processes. Fails, with a diagnostic, if they
-/// are not layers of one segment.
+/// Returns the layers that `op` processes. Fails, with a diagnostic, if the
+/// layers are not all in one segment.
 mlir::FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
                                              mlir::Operation *op);
 
-/// Returns whether `sum` is the gradient of a parameter, and not a report.
+/// Returns whether `sum` is the gradient of a parameter and not a reported
+/// scalar.
 bool isGradient(const StageContents &stage, ir::AccumulatedOp sum);
 
-/// Returns whether an operand of a yield has a value of its own. No earlier
-/// operand may be the same value. The value must be computed in the block (not
-/// a parameter), or be the block's argument at the same position.
+/// Returns whether an operand of a yield needs no copy to have memory of its
+/// own. No earlier operand of the yield may be the same value. The value must
+/// be computed in the block (not a parameter), or be the block's argument at
+/// the same position.
 bool isSeparate(mlir::OpOperand &carried);
 
 /// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,
 /// a module that is split over stages. Backward tasks include weight gradients,
-/// because no other stage waits for them.
+/// because no other stage waits for weight gradients.
 std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
                                                 planner::ScheduleKind kind,
                                                 int microBatches);

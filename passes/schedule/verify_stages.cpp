@@ -1,8 +1,8 @@
 //===- verify_stages.cpp - Verifies communication between stages ----------===//
 //
-// Stages exchange messages and sums. A message or sum that another stage lacks,
-// or reaches in another order, causes a deadlock. Results are wrong if a
-// message or sum is matched with the wrong one of another stage.
+// Stages exchange messages and sums. A message or sum causes a deadlock if the
+// other stage lacks it or reaches it in another order. Results are wrong if a
+// message or sum is matched with a different message or sum of the other stage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
   return diagnostic;
 }
 
-// Returns the operand number of `value` in `yield`, or nothing if that operand
-// is not the only use of `value`.
+// Returns the operand number of `value` in `yield`, or nothing unless this
+// operand is the only use of `value`.
 std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
   if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
     return std::nullopt;
@@ -155,8 +155,8 @@ private:
     return success();
   }
 
-  // Checks that a value that is sent unchanged gets its own gradient back: the
-  // gradient received in return is yielded for the same argument.
+  // Checks the gradient that is received in return for a sent argument of a
+  // segment. The segment must yield this gradient for the same argument.
   LogicalResult verifyGradients() {
     for (auto &[label, pair] : pairs)
       if (!pair.first->backward &&
@@ -203,7 +203,7 @@ LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   auto reject = [](Operation *op, std::size_t count, StringRef what) {
     return op->emitOpError("yields ")
            << count << ' ' << what
-           << " to another stage, which only mtp.send can";
+           << " to another stage, which only mtp.send can do";
   };
   if (std::size_t count = last.getYield().getValues().size())
     return reject(last, count, "values");

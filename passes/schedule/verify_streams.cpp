@@ -36,10 +36,10 @@ LogicalResult verify(Operation *op) {
 
 // Checks the operations of one launch, in this order:
 // - all operations are on one stream;
-// - all are products, or collectives over one axis with the same overlap and
-//   prefetch, or kernels of one name in an update;
+// - all are products, or collectives over one axis with equal attributes
+//   `mtp.overlapped` and `mtp.ahead`, or kernels of one name in an update;
 // - no operation is an all-to-all or runs over stages;
-// - no operation reads a result of another;
+// - no operation reads a result of another operation of the launch;
 // - collectives and updates are consecutive.
 LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
   Operation *first = launch.front();
@@ -61,7 +61,7 @@ LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
       return fail("cannot be grouped");
     for (Value operand : op->getOperands())
       if (llvm::is_contained(launch, operand.getDefiningOp()))
-        return fail("reads what another operation makes");
+        return fail("reads the result of another operation");
   }
   if (llvm::isa<ir::EinsumOp>(first))
     return success();

@@ -82,8 +82,8 @@ private:
     return success();
   }
 
-  // Checks that an accumulator that several stages add to is summed over these
-  // stages and no other.
+  // Checks that an accumulator to which several stages add is summed over
+  // exactly these stages.
   LogicalResult verifyRead(ir::AccumulatedOp read,
                            llvm::DenseMap<Operation *, Sum> &found) {
     std::set<int64_t> holders = holdersOf(read, stages);
@@ -91,7 +91,8 @@ private:
         *llvm::cast<ir::UpdateOp>(read->getParentOp()).getStage());
     if (!holders.count(own))
       return read.emitOpError("of stage ")
-             << own << " reads what no segment of it adds to";
+             << own
+             << " reads an accumulator to which no segment of the stage adds";
     Sum sum{{}, read, {}};
     for (Operation *op : collectivesAfter(read.getValue()))
       if (!sumsOverStages(op)) {
@@ -173,7 +174,8 @@ private:
       source = source->getOperand(0).getDefiningOp();
     auto origin = llvm::dyn_cast_or_null<Op>(source);
     if (!origin)
-      // Other operators compute the operand, which only execution can verify.
+      // The operand is computed by other operators, and only execution can
+      // verify these.
       return success();
     if (origin.getLabelAttr() == write.label &&
         (!write.label.getValue().contains('*') ||
@@ -181,7 +183,8 @@ private:
       return success();
     InFlightDiagnostic diagnostic = write.op->emitOpError("updates ");
     if (origin.getLabelAttr() != write.label)
-      diagnostic << write.label << " with what is of " << origin.getLabelAttr();
+      diagnostic << write.label << " with the value of "
+                 << origin.getLabelAttr();
     else
       diagnostic << textOf(write.copies) << " of " << write.label << " with "
                  << textOf(origin.getCopies());
@@ -229,7 +232,8 @@ private:
   }
 
   // Checks that the sums do not deadlock. Each stage executes its sums in
-  // order, and waits at a sum for all other stages of the sum's group.
+  // order. At each sum, the stage waits for all other stages of the sum's
+  // group.
   LogicalResult verifyNoDeadlock() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {

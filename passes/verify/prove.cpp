@@ -90,7 +90,8 @@ void announceStages(ModuleOp planned, int microBatches,
 }
 
 // Returns the numbers of collectives and messages that a planned module
-// requires, by phase, kind and axis, counted as the interpreter counts them.
+// requires, by phase, kind and axis. The numbers are counted as in
+// ir::interpret().
 std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                                     int microBatches) {
   std::map<ir::CollectiveKey, std::int64_t> counts;
@@ -131,8 +132,8 @@ void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
               .str());
 }
 
-// Splits the segments of `model` like those of `planned`, so that both keep the
-// same layers when they are shrunk.
+// Splits the segments of `model` at the same layers as those of `planned`, so
+// that shrinking keeps the same layers in both modules.
 void cutLike(ModuleOp model, ModuleOp planned) {
   auto parts = planned.getOps<ir::SegmentOp>();
   auto part = parts.begin();
@@ -176,8 +177,8 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   ir::RunOptions run;
   run.seed = options.seed;
   run.microBatches = options.microBatches;
-  // The first step of Adam divides a gradient by its magnitude. The larger
-  // epsilon keeps gradients that are rounding error from becoming full updates.
+  // The first step of Adam divides a gradient by its magnitude. With the larger
+  // epsilon, gradients that are only rounding error do not become full updates.
   run.adam.epsilon = 1e-3;
   auto logical = ir::interpret(*pair.logical, run);
   run.afterCollective = options.afterCollective;

@@ -2,10 +2,10 @@
 //
 // The planned module is shrunk, partitioned, split over its pipeline stages and
 // interpreted on all ranks of its mesh in double precision. The model, shrunk
-// in the same way, runs on one rank. The loss, every gradient and every updated
-// parameter must agree on every rank that holds them. The executed collectives
-// and messages must be those that the reshards and the stages of the plan
-// require, in kind and number.
+// in the same way, runs on one rank. On every rank that holds the loss, a
+// gradient or an updated parameter, the value must agree with that of the
+// model. The executed collectives and messages must be those that the reshards
+// and the stages of the plan require, in kind and number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@ struct ProofOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
-  /// Selects the pipeline schedule. Without one, each micro-batch runs after
-  /// the previous one. The schedule must support the number of stages, chunks
-  /// and micro-batches.
+  /// Selects the pipeline schedule. Without a schedule, each micro-batch runs
+  /// after the previous micro-batch. The schedule must support the number of
+  /// stages, chunks and micro-batches.
   std::optional<planner::ScheduleKind> schedule = {};
   ir::CollectiveHook afterCollective = {}; ///< called in the partitioned run
 };
@@ -49,8 +49,8 @@ struct Proof {
 Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
             const ProofOptions &options = {});
 
-/// Holds the two programs that a proof compares, for tests that break one of
-/// them.
+/// Holds the two programs that a proof compares. Tests can inject a fault into
+/// one of the programs.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
   /// Holds the module before partitioning, which determines the collectives and

@@ -68,7 +68,7 @@ private:
   }
 
   // Returns the new number of ids of a table whose rows change from `rows` to
-  // `newRows`. `count` is the old number of ids, and further rows are
+  // `newRows`. `count` is the old number of ids, and all other rows are
   // padding. A table with padding keeps one row of padding, and a table without
   // padding has an id for every row.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
@@ -93,7 +93,8 @@ private:
                                              width.getInt() / 2 * 2));
         set(op, "head_dim", newWidth);
       }
-      // A top_k below the number of experts stays below it if possible.
+      // If top_k is below the number of experts, it stays below the new number
+      // if possible.
       if (auto chosen = op->getAttrOfType<IntegerAttr>("top_k")) {
         int64_t experts = rule.factors[rule.find("e")].size;
         int64_t fewer = newSizeOf("e");
@@ -164,8 +165,8 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
 }
 
 // Describes the condition of an operator on a dimension of several factors. The
-// size of the major factor, which is the only one that can be sharded, must be
-// a multiple of `unit`.
+// size of the major factor must be a multiple of `unit`, because only the major
+// factor can be sharded.
 struct MajorFactor {
   int dim = 0;
   std::vector<int> minors;
@@ -226,9 +227,9 @@ public:
 private:
   const ir::DimClass &all(std::size_t i) const { return dims.all()[i]; }
 
-  // Shrinks all factors. Sizes differ between roles as far as the units allow,
-  // so that two dimensions that a plan confuses do not match by accident. Head
-  // widths stay even for RoPE, and the experts' capacity is so small that
+  // Shrinks all factors. As far as the units allow, sizes differ between roles,
+  // so that a plan that confuses two dimensions is detected by their sizes.
+  // Head widths stay even for RoPE, and the experts' capacity is so small that
   // tokens are dropped.
   void shrinkFactors() {
     std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
@@ -263,8 +264,8 @@ private:
   // Grows the factors of product `index` until fits() holds, at most to their
   // original sizes. Minor factors, which no axis shards, grow before the major
   // factor. Only the last factor, the width of a head, grows after the major
-  // factor, because the width is a minor factor for every operator, and a wider
-  // head does not make the number of heads divisible.
+  // factor. The width is a minor factor for every operator, and a wider head
+  // does not make the number of heads divisible.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());
@@ -286,8 +287,9 @@ private:
   Sizes sizes;
 };
 
-// Limits segments to two layers, which suffice to test the transition from one
-// layer to the next. `first` still numbers the layers as in the model.
+// Limits segments to two layers, because two layers suffice to test the
+// transition from one layer to the next. `first` still numbers the layers as in
+// the model.
 void shortenRepeats(ModuleOp module) {
   for (auto segment : module.getOps<ir::SegmentOp>())
     if (segment.getRepeat() > 2)

@@ -14,12 +14,12 @@
 namespace mtplan::passes {
 
 /// Sets the size of all dimensions that count samples. `samples` is the number
-/// in one micro-batch, over all replicas.
+/// of samples in one micro-batch, over all replicas.
 void resizeBatch(mlir::ModuleOp module, std::int64_t samples);
 
-/// Shrinks every dimension to a few elements. Every product of mesh axes that
-/// divides a dimension still divides it, if the dimension can be sharded.
-/// Limits the layers of a segment to two.
+/// Shrinks every dimension to a few elements. If a dimension can be sharded,
+/// every product of mesh axes that divides the dimension also divides its new
+/// size. Limits the layers of a segment to two.
 void shrink(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

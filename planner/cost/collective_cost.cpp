@@ -1,23 +1,23 @@
 //===- collective_cost.cpp - Time of a collective on a topology -----------===//
 //
 // One pass (an all-gather or reduce-scatter) of S bytes over m members of a
-// level is a ring of m - 1 steps in which every member sends (m - 1) / m of S.
-// A pass over several levels is hierarchical: an outer level moves only the
-// shards that the inner levels leave. An all-reduce is two passes.
+// level is a ring of m - 1 steps in which every member sends (m - 1) / m of S
+// in total. A pass over several levels is hierarchical: an outer level moves
+// only the shards that the inner levels leave. An all-reduce is two passes.
 //
 // Messages are cut into chunks that are pipelined through the steps of all
-// levels. If s steps have latency l and the busiest link needs the time X for
-// its traffic, c chunks need (s + c) (l + X / c); the best c gives, with
-// L = s l,
+// levels. If s steps have the latency l each and the busiest link needs the
+// time X for its traffic, c chunks take the time (s + c) (l + X / c). With the
+// best c and the abbreviation L = s l, the time is
 //
 //   t = base + (sqrt(L) + sqrt(X))^2
 //
-// The time tends to L for small messages and to X for large ones, with a slow
-// rise in between, as in measurements. Levels overlap chunk by chunk, so X is
-// the time of the slowest level, not the sum. The form comes from the
+// The time tends to L for small messages and to X for large ones, and rises
+// slowly in between, as measured times do. Levels overlap chunk by chunk, so X
+// is the time of the slowest level, not the sum. The formula comes from the
 // optimal-segment pipeline of van de Geijn's "global combine" and Chan et al.
 // 2007, "Collective communication: theory, practice, and experience"; the
-// hierarchy is that of NCCL's rings over NVLink and rails.
+// hierarchy follows NCCL's rings over NVLink and rails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,9 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Holds the times of a collective: `base` and `latency` add up over levels,
-/// and `traffic` overlaps, so that the slowest level counts.
+/// Holds the times of a collective. `base` and `latency` are sums over levels.
+/// `traffic` is a maximum over levels, because the traffic of all levels
+/// overlaps.
 struct Pipeline {
   double base = 0.0;    // seconds
   double latency = 0.0; // seconds, the sum over all steps
@@ -75,7 +76,8 @@ Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
 }
 
 // Returns how the group that touches the most domains is distributed over them.
-// Ties go to the group with the fewest members in a domain.
+// If several groups touch as many domains, the group with the fewest members in
+// a domain counts.
 Sharing sharingOf(Group group, int domain) {
   std::int64_t span = std::int64_t{group.size} * group.stride;
   if (domain == 0 || domain % span == 0)
@@ -85,8 +87,8 @@ Sharing sharingOf(Group group, int domain) {
             domain / group.stride};
   if (group.stride % domain == 0)
     return {group.size, 1, 1};
-  // Groups need not align with domains; the groups' offsets in the domains
-  // repeat with this period.
+  // Groups need not align with domains. Their positions relative to the domains
+  // repeat after `period` ranks.
   std::int64_t period = std::lcm(span, std::int64_t{domain});
   std::int64_t ranks =
       std::min(std::max<std::int64_t>(group.ranks, span), period);
@@ -179,8 +181,9 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
 }
 
 // Returns the time in which every rank sends an equal part of `payload` to
-// every rank. Within a domain, all data for one outside rank passes through one
-// rank, as with NCCL's PXN, so a level has one step per other domain.
+// every rank. Within a domain, one rank forwards the data of all its ranks for
+// a rank outside, as NCCL's PXN does. Each level therefore has one step per
+// other domain.
 Seconds allToAllTime(double payload, Group group, const Machine &machine) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {

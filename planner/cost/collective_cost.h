@@ -14,9 +14,10 @@
 
 namespace mtplan::planner {
 
-/// Describes a group of a mesh axis: the ranks r, r + stride, r + 2 stride, ...
-/// The axis divides `ranks` into such groups. If groups do not align with a
-/// level's domains, the group that touches the most domains sets the price.
+/// Describes a group of a mesh axis, which has the ranks r, r + stride, r + 2
+/// stride, ... The mesh axis divides all `ranks` ranks into such groups. If
+/// groups do not align with a level's domains, the group that touches the most
+/// domains sets the price.
 struct Group {
   int size = 1;   ///< >= 1
   int stride = 1; ///< >= 1, in ranks

@@ -36,8 +36,8 @@ const Pass *passOf(const Op &op, const Passes &passes) {
 }
 
 // Returns the operator's share of Software::crossEntropy. In forward, each of
-// two operators reads the logits; in backward, one reads them and writes their
-// gradient.
+// two operators reads the logits; in backward, one operator reads the logits
+// and writes their gradient.
 double crossEntropyShare(const Op &op) {
   return op.pass == PassKind::logitsRead       ? 0.25
          : op.pass == PassKind::logitsGradient ? 0.5
@@ -102,8 +102,8 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
 }
 
 // Returns the bytes that a product reads and writes. 8-bit operands are half as
-// large as 16-bit ones. Batched products share equally the traffic of their
-// common operand or sum.
+// large as 16-bit ones. Batched products divide the traffic of their common
+// operand or sum equally.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
@@ -142,8 +142,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                      work.extentOf(op.k), work.extentOf(op.batch)};
   double &batched = run.batchesSums ? shape.k : shape.n;
   batched = std::round(batched * run.batched);
-  // The time is scaled to the operator's flops, because these may include more
-  // than the product, and the shape covers all products of a batch.
+  // The time is scaled to the operator's flops. The operator may have more
+  // flops than the product alone, and `shape` covers all products of a batch.
   Seconds product = productTime(shape, device, run.precision) *
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);

@@ -73,8 +73,8 @@ double LocalWork::largest() const {
 namespace {
 
 // Compute units split a contraction into ranges of at least this many elements
-// of k. Shorter ranges would save less time than adding the partial tiles
-// takes.
+// of k. If ranges were shorter, adding the partial tiles would take longer than
+// the split saves.
 constexpr double kShortestShare = 512;
 
 // Tensor cores reach the full rate only if rows are aligned to kLineBytes, and
@@ -98,10 +98,10 @@ double alignment(const ProductShape &shape, const Device &device,
 
 // Holds the numbers of waves in the time of a product: `work` multiplies the
 // time of a full wave's arithmetic, and `fixed` the time to fill and drain a
-// wave. The fixed time depends on the number of tiles alone. In
+// wave. The fixed time depends on the number of tiles alone. In the model of
 // docs/studies/step-time, the fixed time also depends on the split of the
-// contraction, so it falls with the contraction's length. Both models agree on
-// long contractions.
+// contraction, and falls as the contraction gets longer. The two models agree
+// on long contractions.
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -116,11 +116,13 @@ Waves wavesOf(const ProductShape &shape, const Tile &tile, int units) {
   return {1.0 / std::min(idle, longEnough), 1.0 / idle};
 }
 
-// A fused kernel's blocks are squares with this side, in positions. A block on
-// the diagonal is computed in full although half of it is masked.
+// A fused kernel computes the scores in square blocks of this many positions
+// per side. A block on the diagonal is computed in full although half of it is
+// masked.
 constexpr double kDiagonalBlock = 128;
 
-// The software's figures are for 16-bit elements.
+// Returns the width of an element relative to the 16-bit elements for which the
+// software's figures hold.
 double widthOf(Precision precision) { return bytesOf(precision) / 2.0; }
 
 bool isBackward(const Op &op) { return op.phase == Phase::backward; }
@@ -167,7 +169,8 @@ bool softmaxIsFused(const AttentionShape &shape, const ScoreTraffic &traffic) {
 }
 
 // Returns the time of the two products queries * keys and probabilities *
-// values, in seconds. Backward has two products for each: one per operand.
+// values, in seconds. Backward replaces each of them by two products, one per
+// operand.
 double productSeconds(const Op &op, const AttentionShape &shape,
                       const Device &device, Precision precision) {
   auto seconds = [&](double n, double k) {
@@ -230,7 +233,8 @@ Seconds productLowerBound(Flops flops, const Device &device,
 
 Flops fusedFlops(const AttentionShape &shape, bool backward,
                  const AttentionKernel &kernel) {
-  // Forward has two products, backward five; a causal mask halves them.
+  // Forward has two products, and backward has five. A causal mask halves their
+  // arithmetic.
   double products = backward ? 5 : 2;
   return Flops{products * 2 * shape.scores() * shape.headSize *
                (shape.causal ? 0.5 : 1.0) * excess(shape, kernel)};

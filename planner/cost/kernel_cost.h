@@ -3,19 +3,19 @@
 // Computes the work of one rank, and the time of its products and attention.
 //
 // A product's output is cut into tiles, one per compute unit at a time. The
-// tiles run in waves; every wave takes the time of a full one, plus a fixed
-// time to fill and drain. The fastest of the device's tile shapes is used. If
-// one wave leaves units idle, several units split the contraction of a tile.
-// The form comes from NVIDIA, "Matrix multiplication background user's guide"
-// (tile and wave quantisation, alignment), and the constants from
+// tiles run in waves. Every wave, full or not, takes the time of a full wave
+// plus a fixed time to fill and drain. The fastest of the device's tile shapes
+// is used. If one wave leaves units idle, several units split the contraction
+// of a tile. The model comes from NVIDIA, "Matrix multiplication background
+// user's guide" (tile and wave quantisation, alignment), and the constants from
 // docs/studies/step-time.
 //
-// With a causal mask, a fused attention kernel computes half of the scores, and
-// all scores of the blocks on the diagonal. The kernel pads heads to a
-// supported size and reaches a share of the peak that depends on kernel and
-// device. Unfused software runs batched products and, between them,
-// memory-bound kernels on the scores. The form comes from
-// docs/studies/step-time, section 3.
+// With a causal mask, a fused attention kernel computes the blocks below the
+// diagonal and, in full, the blocks on the diagonal: somewhat more than half of
+// the scores. The kernel pads heads to a supported size and reaches a share of
+// the peak that depends on the kernel and the device. Unfused software runs
+// batched products and, between them, memory-bound kernels on the scores. The
+// model comes from docs/studies/step-time, section 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ public:
   double traffic() const;
   /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;
-  /// Returns the bytes of one rank's shard.
+  /// Returns the bytes of one rank's shard of the used tensor.
   double bytesOf(const Use &use) const;
 
 private:
@@ -100,8 +100,8 @@ struct AttentionShape {
 std::optional<AttentionShape> attentionShapeOf(const Op &op,
                                                const LocalWork &work);
 
-/// Returns a fused kernel's arithmetic, including the extra work on the
-/// diagonal and for padded heads.
+/// Returns the floating-point operations of a fused kernel, including the extra
+/// work on the diagonal and for padded heads.
 Flops fusedFlops(const AttentionShape &shape, bool backward,
                  const AttentionKernel &kernel);
 

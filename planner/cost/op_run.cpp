@@ -54,7 +54,8 @@ private:
   }
 
   // Forward casts the input and the weight. In backward, the product of a
-  // gradient and a weight casts the gradient. Other products reuse cast values.
+  // gradient and a weight casts the gradient. All other products read values
+  // that are already cast.
   void addCasts(const Op &op, OpRun &run) const {
     run.precision = Precision::fp8;
     const CastTraffic &casts = software.casts;
@@ -68,8 +69,8 @@ private:
   }
 
   // Batches the products of one phase that have the same first operand. In
-  // backward, these products are gradients of weights that multiply the same
-  // activation.
+  // backward, such products compute the gradients of weights that multiply the
+  // same activation.
   void batchReaders() {
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
@@ -93,7 +94,8 @@ private:
   }
 
   // Batches the products whose results are summed into the gradient of one
-  // input. One product with all weights does the additions in its contraction.
+  // input. The batched product multiplies by all weights, and its contraction
+  // includes the additions.
   void batchSums() {
     std::vector<int> group(runs.size());
     std::iota(group.begin(), group.end(), 0);
@@ -132,8 +134,9 @@ private:
     }
   }
 
-  // If the fused consumer is the only reader, fusion also saves the write of
-  // the producer's result.
+  // Sets `savedPasses` of each operator that the software fuses with its
+  // producer. If the operator is the only reader, fusion also saves the write
+  // of the producer's result.
   void fuseConsumers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)

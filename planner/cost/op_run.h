@@ -1,8 +1,8 @@
 //===- op_run.h - How software runs an operator -----------------*- C++ -*-===//
 //
-// A run is the part of a price that depends on the operator's neighbours: the
-// precision of its product, its fusion or batching with others, and its casts.
-// A run depends on the segment and not on the strategy.
+// An OpRun says how the software runs one operator: in which precision, with
+// which casts, and fused or batched with which neighbours. An OpRun depends on
+// the segment, but not on the strategy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,19 +29,20 @@ struct OpRun {
   /// operator's read, 2 includes the producer's write, and 0 means that the
   /// operator is never fused with the producer.
   int savedPasses = 0;
-  /// These are the bytes that casts move, per 16-bit element of the first and
-  /// of the second operand.
+  /// These are the bytes that casts move per 16-bit element: `firstCast` of the
+  /// first operand, `secondCast` of the second.
   double firstCast = 0.0, secondCast = 0.0;
-  /// Counts the tiles along the operator's m, n, k or batch factors, which
-  /// `along` selects. The tiles are computed one after another.
+  /// Counts the tiles into which the operator is cut, and which run one after
+  /// another. `along` selects the factors that are cut: m, n, k or batch.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
   double slowdown = 1.0; ///< slowest device's time / mean device's time
 };
 
-/// Returns the run of each operator of `segment`. fp8 applies only to products
-/// of layers (isLayer); every other operator then uses bf16.
-/// \param devices  the devices of a step, of which the slowest sets the time
+/// Returns the run of each operator of `segment`. With fp8, only the products
+/// of layers (isLayer) use fp8, and all other operators use bf16.
+/// \param devices  the number of devices that run a step; the slowest of them
+/// sets the time
 std::vector<OpRun> opRunsOf(const SegmentGraph &segment, const Device &device,
                             const Software &software, Precision precision,
                             int devices);

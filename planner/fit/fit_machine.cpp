@@ -167,15 +167,15 @@ std::string adviceOf(const Figure &figure, const Machine &machine) {
     return std::string("products: large ones with \"precision\": \"") +
            nameOf(precisionOf(figure.kind)) + '"';
   case FigureKind::wave:
-    return "products: of few tiles and different depth, m = n = 1024 and k "
-           "from 128 to 16384";
+    return "products: with few tiles and different k, m = n = 1024 and k from "
+           "128 to 16384";
   case FigureKind::tileRate: {
     const Tile &tile = machine.device.tiles.at(figure.index);
-    return "products: small ones that this tile of " + std::to_string(tile.m) +
+    return "products: small ones for which the " + std::to_string(tile.m) +
            " x " + std::to_string(tile.n) +
-           " is the best for, m = " + std::to_string(tile.m) +
+           " tile is the fastest, m = " + std::to_string(tile.m) +
            " and n a multiple of " + std::to_string(tile.n) +
-           " up to one for every unit";
+           ", at most one tile per unit";
   }
   case FigureKind::unaligned64:
     return "products: with n or k a multiple of 8 and not of 64, n = 4104";
@@ -184,7 +184,7 @@ std::string adviceOf(const Figure &figure, const Machine &machine) {
   case FigureKind::batched:
     return "products: batched ones, batch = 64, m = n = 1024, k = 128";
   case FigureKind::levelBandwidth:
-    return "collectives: of 100 MB and more " + reaching();
+    return "collectives: of at least 100 MB " + reaching();
   case FigureKind::levelLatency:
     return "collectives: of 1 KB to 10 MB " + reaching() +
            ", by groups of different size";
@@ -192,7 +192,7 @@ std::string adviceOf(const Figure &figure, const Machine &machine) {
     return "collectives: of 1 KB to 10 MB " + reaching() +
            ", all_gather beside all_reduce";
   case FigureKind::reductionBandwidth:
-    return "collectives: all_reduce of 100 MB and more " + reaching() +
+    return "collectives: all_reduce of at least 100 MB " + reaching() +
            ", summed by the switch";
   case FigureKind::reductionLatency:
     return "collectives: all_reduce of 1 KB to 10 MB " + reaching() +
@@ -303,9 +303,10 @@ private:
     if (errors.size() == before && rows < which.size())
       errors.push_back(measured.figures[which.front()].pointer + ": " +
                        std::to_string(which.size()) +
-                       " figures of this kind are to be found from " +
+                       " figures of this kind cannot be fitted to " +
                        std::to_string(rows) +
-                       " measurements; give some of them, or measure more");
+                       " measurements; give the values of some figures, or "
+                       "measure more");
     return errors.size() == before;
   }
 

@@ -1,10 +1,10 @@
 //===- fit_machine.h - A machine from measurements --------------*- C++ -*-===//
 //
 // Fits the figures of a machine to measurements. The fit minimises the sum of
-// squares of log(predicted time / measured time), so that 1 % of a microsecond
-// counts as much as 1 % of a second. The figures of the device and of the
-// network are fitted separately. Values have the units of the machine file: us,
-// GB/s or a share.
+// squares of log(predicted time / measured time), so that an error of 1 %
+// counts equally for a microsecond and for a second. The figures of the device
+// and of the network are fitted separately. Values have the units of the
+// machine file: us, GB/s or a share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,14 +42,15 @@ struct MachineFit {
 };
 
 /// Returns the fit, which does not depend on the order of the rows. If the
-/// measurements do not determine a figure, returns nothing and adds a line to
-/// `errors`, which names the figure and the measurements that would determine
-/// it.
+/// measurements do not determine a figure, returns nothing and adds to `errors`
+/// a line that names the figure and the measurements that would determine the
+/// figure.
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 
 /// These are the keys of a device and of a network level that can be fitted.
-/// They have the order of FigureKind, from `launch` and `levelBandwidth` on.
+/// The keys have the order of FigureKind: those of a device start at `launch`,
+/// those of a level at `levelBandwidth`.
 inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",

@@ -21,9 +21,9 @@ constexpr double kDifference = 1e-6;
 // A measurement counts as independent of a value if a change of the value by
 // the fraction kProbe changes the error by at most kNoEffect.
 constexpr double kProbe = 0.1, kNoEffect = 1e-6;
-// A singular value of the normalised derivatives below this share of the
-// largest singular value means that no measurement determines the corresponding
-// combination of values.
+// If a singular value of the normalised derivatives is below this share of the
+// largest one, no measurement determines the corresponding combination of
+// values.
 constexpr double kNoSignal = 1e-6;
 
 double toScale(double value, FitScale scale) {

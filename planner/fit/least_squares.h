@@ -1,8 +1,8 @@
 //===- least_squares.h - Values that explain measurements best --*- C++ -*-===//
 //
 // Solves bounded least squares by damped Gauss-Newton steps (Levenberg 1944,
-// Marquardt 1963). Derivatives are finite differences, so a model need only be
-// smooth almost everywhere.
+// Marquardt 1963). Derivatives are finite differences, so it suffices that a
+// model is smooth almost everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ namespace mtplan::planner {
 enum class FitScale : std::uint8_t {
   linear,
   logarithmic, ///< the value may span orders of magnitude; `least` > 0
-  root,        ///< for models smooth in the square root; `least` >= 0
+  root,        ///< the model is smooth in the square root; `least` >= 0
 };
 
 struct FitUnknown {
@@ -27,7 +27,8 @@ struct FitUnknown {
   FitScale scale = FitScale::linear;
 };
 
-/// Returns the error of every measurement, in a fixed order; 0 is exact.
+/// Returns the error of every measurement, in a fixed order. An error of 0
+/// means that the model is exact.
 using FitErrors =
     std::function<std::vector<double>(const std::vector<double> &values)>;
 
@@ -45,7 +46,7 @@ struct LeastSquares {
   /// Lists the indices of values on which no measurement depends.
   std::vector<std::size_t> idle;
   /// Lists the indices of values that can change together without effect on any
-  /// measurement; empty if the measurements determine every value.
+  /// measurement. The list is empty if the measurements determine every value.
   std::vector<std::size_t> dependent;
 };
 

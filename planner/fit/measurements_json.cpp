@@ -75,8 +75,8 @@ private:
     refuseOthers(level, pointer, kFittedLevelKeys);
   }
 
-  // Records the figures of `keys` that are "fit". The kinds of `keys` are
-  // consecutive, from `first` on.
+  // Records the members of `object` that are "fit". `keys` are the names of the
+  // members, in the order of FigureKind from `first` on.
   void take(json &object, const std::string &pointer, Keys keys,
             FigureKind first, std::size_t index) {
     for (std::size_t k = 0; k < keys.size(); ++k) {
@@ -112,9 +112,9 @@ private:
         continue;
       std::string known = base::listed(
           std::vector<std::string>(keys.begin(), keys.end()), ", ");
-      errors.push_back("/machine" + base::childPointer(pointer, key) +
-                       ": cannot be fitted" +
-                       (known.empty() ? "" : "; what can is: " + known));
+      errors.push_back(
+          "/machine" + base::childPointer(pointer, key) + ": cannot be fitted" +
+          (known.empty() ? "" : "; keys that can be fitted: " + known));
     }
   }
 
@@ -206,13 +206,14 @@ Measurements read(const json &file, base::JsonErrors &errors) {
   base::JsonFields fields(file, "", errors);
   if (fields.text("source").find_first_not_of(" \t\r\n") == std::string::npos &&
       fields.find("source"))
-    fields.fail("source", "must say what was run where");
+    fields.fail("source", "must say what was measured and on which machine");
   if (const json *given = fields.need("machine")) {
     json machine = *given;
     FigureFinder(measured.figures, errors).find(machine);
     if (measured.figures.empty())
       fields.fail("machine", "has nothing to be fitted; write \"fit\" in place "
-                             "of a figure, as \"gemm_efficiency\": \"fit\"");
+                             "of a figure, such as \"gemm_efficiency\": "
+                             "\"fit\"");
     for (Figure &figure : measured.figures)
       figure.pointer = "/machine" + figure.pointer;
     try {
@@ -232,8 +233,8 @@ std::string percent(double share) {
   return text;
 }
 
-// Returns for example "fit of 60 measurements, 1.9 % rms: ...", for the
-// device's or the network's figures.
+// Returns the source of the fitted figures of the device or of the network,
+// such as "fit of 60 measurements, 1.9 % rms: ...".
 std::string sourceOf(const MachineFit &fit, bool network,
                      const std::string &source) {
   int rows = 0;

@@ -1,7 +1,8 @@
 //===- measurements_json.h - Measured work and its time ---------*- C++ -*-===//
 //
 // Reads measurement files: a machine file in which figures may be the word
-// "fit", and lists of measurements. docs/measurements-format.md describes them.
+// "fit", and lists of measurements. docs/measurements-format.md describes the
+// format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,15 +31,16 @@ enum class MeasuredKind : std::uint8_t {
   send, ///< a send to the rank `stride` away, by all ranks at once
 };
 const char *nameOf(MeasuredKind kind);
-/// Returns whether the kind uses the network; `send` does, too.
+/// Returns whether the kind uses the network, as all collectives and `send` do.
 bool isCollective(MeasuredKind kind);
 
-/// Members that the kind does not use keep their defaults.
+/// Describes one measurement. Members that its kind does not use keep their
+/// defaults.
 struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
   double m = 0, n = 0, k = 0, batch = 0;
-  std::optional<Precision> precision; ///< a product's; none: the machine's
+  std::optional<Precision> precision; ///< of a product; none: the default
   int ranks = 0, stride = 0;
   double seconds = 0;
   std::string pointer; ///< JSON pointer into the measurement file
@@ -77,7 +79,7 @@ struct Figure {
 
 struct Measurements {
   Machine machine; ///< figures to be fitted have arbitrary legal values
-  std::vector<Figure> figures; ///< to be fitted: device, then each level
+  std::vector<Figure> figures; ///< of the device, then of each level
   std::vector<Measurement> rows;
 };
 
@@ -93,8 +95,8 @@ Measurements parseMeasurements(const std::string &text);
 struct MachineFit; // fit_machine.h
 
 /// Returns the text of a machine file: /machine of the measurement file `text`
-/// with the fitted figures in place of "fit". parseMachine of that text returns
-/// fit.machine.
+/// with the fitted figures in place of "fit". parseMachine() of the returned
+/// text is fit.machine.
 std::string fittedMachineText(const std::string &text, const MachineFit &fit);
 
 } // namespace mtplan::planner

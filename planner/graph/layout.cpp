@@ -1,8 +1,9 @@
 //===- layout.cpp - A tensor's layout over a mesh -------------------------===//
 //
-// The axes of one dimension split it major first, so only the dimension's
-// minor-most axis can be all-gathered, and only a new minor-most axis can be
-// added. An axis that blocks another is moved first.
+// If several axes split one dimension, the major axis splits first. Therefore
+// only the minor-most axis of a dimension can be all-gathered, and an axis can
+// only be added as the minor-most axis. An axis that blocks another axis is
+// moved first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -162,8 +163,9 @@ const char *nameOf(StepKind kind) {
 
 namespace {
 
-// Lists the classes of steps in order of preference. A growToUnblock step
-// all-gathers an axis that a later step must assign to a dimension again.
+// Lists the classes of steps, best first, by their effect on the local shard. A
+// growToUnblock step all-gathers an axis that a later step must assign to a
+// dimension again.
 enum Class : int { shrink, keep, grow, growToUnblock, impossible };
 
 Class classOf(StepKind kind) {
@@ -181,8 +183,8 @@ Class classOf(StepKind kind) {
   return impossible;
 }
 
-// Returns whether `axis` never moves again: `axis` and all more major axes of
-// the dimension that it splits, if any, have their final placement.
+// Returns whether `axis` never moves again. If `axis` splits a dimension, all
+// more major axes of the dimension must have their final placement, too.
 bool isSettled(const Layout &now, const Layout &to, int axis) {
   int place = placementOf(now, axis);
   if (place != placementOf(to, axis))

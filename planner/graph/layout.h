@@ -1,7 +1,7 @@
 //===- layout.h - A tensor's layout over a mesh -----------------*- C++ -*-===//
 //
 // Defines meshes, layouts, and the steps that change one layout into another.
-// planner/cost prices the same steps that passes/communicate emits.
+// The planner prices the same steps that passes/communicate emits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,8 +48,8 @@ struct Mesh {
 enum class Reduction : std::uint8_t { sum, max };
 
 /// Lists the mesh axes that split each dimension of a tensor, and the axes over
-/// which the value is partial: there, the tensor is the reduction of all ranks'
-/// values. An axis appears at most once.
+/// which the value is partial. Over a partial axis, the tensor is the reduction
+/// of the values of all ranks. An axis appears at most once.
 struct Layout {
   std::vector<std::vector<int>> dims;   ///< axes per dimension, major first
   std::vector<int> partial;             ///< axes, ascending
@@ -68,7 +68,7 @@ inline constexpr int kPartial = -2;
 int placementOf(const Layout &layout, int axis);
 
 /// Returns `layout` with a new placement of `axis`: kReplicated, kPartial or a
-/// dimension, whose minor-most axis it becomes.
+/// dimension. `axis` becomes the minor-most axis of that dimension.
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
@@ -111,12 +111,12 @@ struct ReshardStep : StepMove {
   Layout result; ///< layout after the step
 };
 
-/// Returns the steps that change `from` into `to`, axis by axis. Steps that
-/// shrink the local shard come first, then steps that keep its size, then steps
-/// that grow it, as far as nesting allows: an axis can be added to or removed
-/// from a dimension only as its minor-most axis. Among steps of the same class,
-/// the step of the last axis comes first. A change from split to partial is
-/// split -> replicated -> partial.
+/// Returns the steps that change `from` into `to`, axis by axis. As far as
+/// nesting allows, steps that shrink the local shard come first, then steps
+/// that keep its size, then steps that grow the shard. Nesting means that only
+/// the minor-most axis of a dimension can be added or removed. Among steps of
+/// the same class, the step of the last axis comes first. A change from split
+/// to partial is split -> replicated -> partial.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
 /// Holds the steps of a layout change that moves only one axis. That axis is

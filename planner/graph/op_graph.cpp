@@ -20,8 +20,8 @@ const char *nameOf(Split split) {
 namespace {
 
 // Returns the number of samples for which the graph was built: the batch size
-// of an input, or else of the first tensor with a batch dimension; 0 if there
-// is none.
+// of an input or, without such an input, of the first tensor with a batch
+// dimension. The result is 0 if no tensor has a batch dimension.
 std::int64_t samplesOf(const ModelGraph &graph) {
   std::int64_t any = 0;
   for (const SegmentGraph &segment : graph.segments)
@@ -37,7 +37,7 @@ std::int64_t samplesOf(const ModelGraph &graph) {
   return any;
 }
 
-// Returns, per factor, whether it runs along a batch dimension.
+// Returns, per factor, whether the factor runs along a batch dimension.
 std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   std::vector<bool> marked(op.factors.size(), false);
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
@@ -114,8 +114,9 @@ bool hasLayers(const ModelGraph &graph) {
   return std::ranges::any_of(graph.segments, isLayer);
 }
 
-// Batch dimensions are scaled rather than set: an expert's capacity counts
-// tokens, several per sample. A scaled size that is no integer is rounded up.
+// Batch dimensions are scaled rather than set, because the capacity of an
+// expert is a number of tokens, and a sample has several tokens. A scaled size
+// that is no integer is rounded up.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
   assert(samples > 0);
   ModelGraph scaled = graph;

@@ -3,8 +3,8 @@
 // Defines the planner's graph, which does not depend on the compiler. A model
 // is a chain of segments; a segment is a list of operators over tensors,
 // forward then backward. Each operator names its factors (the index names of an
-// einsum) and, per dimension of each operand and result, the factor along the
-// dimension. The legal partitionings follow from the factors alone.
+// einsum) and, for each dimension of its operands and results, the factor along
+// that dimension. The legal partitionings follow from the factors alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@
 
 namespace mtplan::planner {
 
-/// Gives the split of a factor its customary name; `--splits` uses these names.
-/// `hidden` is the model dimension of pointwise operators of the residual
-/// stream; no default set of splits contains `hidden`, because norms need that
-/// dimension unsplit.
+/// Names the ways to split a factor; `--splits` uses these names. `hidden` is
+/// the model dimension of pointwise operators of the residual stream; no
+/// default set of splits contains `hidden`, because norms need that dimension
+/// unsplit.
 enum class Split : std::uint8_t {
   batch,
   sequence,
@@ -60,7 +60,7 @@ struct Tensor {
   std::vector<std::int64_t> shape; ///< unsharded, for one micro-batch
   int elementBytes = 2;
   TensorKind kind = TensorKind::activation;
-  Phase phase = Phase::forward; ///< produces or receives the tensor
+  Phase phase = Phase::forward; ///< the phase that produces or receives it
   int parameter = -1;           ///< index into ModelGraph::parameters; -1: none
   int batchDim = -1; ///< index of the batch dimension in `shape`; -1: none
 };
@@ -77,7 +77,7 @@ struct Use {
   bool lookedUp = false;
 };
 
-/// Selects the roofline that prices the operator.
+/// Selects the cost model of the operator.
 enum class OpClass : std::uint8_t {
   gemm,      ///< matrix product: tiles and waves
   attention, ///< attention, with or without a fused kernel
@@ -95,7 +95,7 @@ enum class PassKind : std::uint8_t {
   gated,
   rope,
   dropout,
-  biasGradient,   ///< has figures in backward alone
+  biasGradient,   ///< has figures only in backward
   logitsRead,     ///< one of the two forward operators that read logits
   logitsGradient, ///< reads the logits and writes their gradient
 };
@@ -114,22 +114,23 @@ struct Op {
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// Holds the index of an operand. The operator may be fused with the producer
-  /// of this operand; -1: no fusion. The producer is a product or a
-  /// memory-bound operator of the same phase, and the operand is the producer's
-  /// first result. A producer has at most one such consumer.
+  /// Holds the index of the operand whose producer the operator may be fused
+  /// with; -1 means no fusion. The producer is a product or a memory-bound
+  /// operator of the same phase, and the operand is the producer's first
+  /// result. A producer has at most one such consumer.
   int fusedOperand = -1;
   /// Lists the operands that are added to the result. An addend is partial
-  /// whenever the result is: if a contraction is split, one rank alone adds the
+  /// whenever the result is: if a contraction is split, only one rank adds the
   /// bias.
   std::vector<int> addends;
-  /// Each group lists operands in which the operator is jointly linear: the
-  /// result is partial if these operands are partial and no others are.
+  /// Each group lists operands in which the operator is jointly linear. If all
+  /// operands of the group are partial and no other operand is, the result is
+  /// partial.
   std::vector<std::vector<int>> linearGroups;
   Flops flops; ///< of all ranks together
-  /// For gemm only, these list the indices of the factors by role. m is in the
-  /// first operand and the result, n in the second operand and the result, k in
-  /// both operands, batch in all three.
+  /// For gemm only, these list the indices of the factors by role. `m` are
+  /// factors of the first operand and the result, `n` of the second operand and
+  /// the result, `k` of both operands, and `batch` of all three.
   std::vector<int> m, n, k, batch;
 };
 
@@ -148,7 +149,8 @@ struct SegmentGraph {
   std::vector<Op> ops; ///< in program order; forward ones first
   std::vector<int> carriedIn, carriedOut; ///< forward arguments and results
   /// The backward arguments `gradientIn` are the gradients of carriedOut, and
-  /// the backward results `gradientOut` are those of carriedIn, in order.
+  /// the backward results `gradientOut` are the gradients of carriedIn, in the
+  /// same order.
   std::vector<int> gradientIn, gradientOut;
   std::vector<Accumulation> accumulations;
   /// Lists the scalars that are reported once per step (the loss), summed over
@@ -164,8 +166,9 @@ struct Parameter {
   int copies = 1;        ///< number of instances: one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// Holds the number of elements relative to all parameters that first occur
-  /// in the same segment. Experts' parameters count separately.
+  /// Holds the number of elements divided by the total number of elements of
+  /// all parameters that first occur in the same segment. The parameters of
+  /// experts are totalled separately.
   double ofSegment = 1.0;
 };
 
@@ -195,8 +198,8 @@ bool isAccumulated(const SegmentGraph &segment, int tensor);
 bool makesWeightGradients(const SegmentGraph &segment, const Op &op);
 
 /// Returns whether the segment's repeats are layers of the model: the segment
-/// repeats, or pins (constraints of the user) have cut it from a repeated
-/// segment. The operator names of such segments contain "*".
+/// repeats, or pins (strategies that the user fixes) have cut the segment from
+/// a repeated segment. The operator names of such segments contain "*".
 bool isLayer(const SegmentGraph &segment);
 
 bool hasLayers(const ModelGraph &graph);

@@ -31,7 +31,8 @@ bool isPartialOver(const Op &op, int choice, const Use &result,
   return true;
 }
 
-// Returns whether some result would be partial with both a sum and a maximum.
+// Returns whether some result would be a partial sum over one axis and a
+// partial maximum over another.
 bool mixesReductions(const Op &op, const Strategy &strategy) {
   for (const Use &result : op.results) {
     bool sum = false, max = false;

@@ -31,12 +31,12 @@ struct AxisRule {
   bool has(Split split) const;
 };
 
-/// Returns all legal strategies: the replicated one first, then by factor, then
-/// by linear group. The order breaks ties between equal costs. A factor is
-/// legal on an axis if the axis's rule has the factor's split, the factor is
-/// divisible, and the number of ranks over which it is split divides its size.
-/// If AxisRule::allowReplicated is false, the operator is replicated over the
-/// axis only if no factor is legal on that axis.
+/// Returns all legal strategies. On each axis, replication comes first, then
+/// the factors, then the linear groups. The order breaks ties between equal
+/// costs. A factor is legal on an axis if the axis's rule has the factor's
+/// split, the factor is divisible, and the number of ranks that split the
+/// factor divides its size. If AxisRule::allowReplicated is false, the operator
+/// is replicated over the axis only if no factor is legal on that axis.
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 

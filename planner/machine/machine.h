@@ -44,7 +44,8 @@ inline std::size_t storedAs(Precision precision) {
 }
 
 /// Describes the output tile that one unit (Device::units) computes in a matrix
-/// product, and the rate of products of such tiles relative to the best tile.
+/// product. `rate` is the rate of products with this tile, relative to the best
+/// tile.
 struct Tile {
   int m = 1, n = 1;
   double rate = 1.0; ///< (0, 1]
@@ -77,7 +78,7 @@ struct MeasuredKernels {
   /// Lists the fusionName() of each kernel that is fused with the producer of
   /// an operand, sorted. The index is storedAs().
   std::array<std::vector<std::string>, 3> fusions;
-  std::string software; ///< the measured one; empty: none
+  std::string software; ///< name of the measured software; empty: none
 };
 
 struct Device {
@@ -134,7 +135,7 @@ inline double slowestOf(const Device &device, int devices) {
 }
 
 /// Describes one level of the network. Groups of `ranks` consecutive devices
-/// communicate at this level, and all devices at the last level.
+/// communicate at this level. At the last level, all devices communicate.
 struct NetworkLevel {
   std::string name;         ///< "nvswitch", "infiniband"
   int ranks = 0;            ///< devices in one group (domain); 0: unlimited
@@ -144,7 +145,7 @@ struct NetworkLevel {
   Seconds base; ///< fixed time of a collective; 2 * base in an all-reduce
   bool inSwitchReduction = false; ///< whether switches reduce (SHARP, NVLS)
   /// If inSwitchReduction is set, these are the bandwidth of an all-reduce that
-  /// the switch sums, and the total latency of its steps.
+  /// the switch sums, and the total latency of all steps of that all-reduce.
   BytesPerSec reductionBandwidth;
   Seconds reductionLatency;
   /// Holds the number of rings, each of `bandwidth`, that the first g devices
@@ -174,8 +175,8 @@ struct Machine {
   Precision defaultPrecision = Precision::bf16;
 };
 
-/// Returns the number of devices, of `devices` in total, that share a node's
-/// host evenly.
+/// Returns how many of the `devices` devices of a run share one node's host.
+/// Each has an equal share.
 inline int sharersOf(const Machine &machine, int devices) {
   return std::max(1, std::min(machine.devicesPerNode, devices));
 }
@@ -187,8 +188,8 @@ inline Bytes hostShareOf(const Machine &machine, int devices) {
                       : Bytes{};
 }
 
-/// Reports an invalid machine file. what() lists every violation, one per line,
-/// each starting with the JSON pointer of the offending value.
+/// Reports an invalid machine file. what() lists every violation on a line that
+/// starts with the JSON pointer of the offending value.
 class MachineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -43,9 +43,10 @@ constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
 constexpr const char *kAttention = "attention",
                      *kDroppingAttention = "attention.dropout";
 
-// A link without latencies in the file has the latencies of the presets'
-// networks: 2.7 us per ring step (src/graph/tuning.cc in NVIDIA/nccl@01afd20)
-// and 19.2 us per all-gather or reduce-scatter (fitted to A100 nodes).
+// If a file gives no latencies for its link, the link has the latencies of the
+// presets' networks: 2.7 us per ring step (src/graph/tuning.cc in
+// NVIDIA/nccl@01afd20) and 19.2 us per all-gather or reduce-scatter (fitted to
+// A100 nodes).
 constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 
 class MachineReader {
@@ -86,7 +87,7 @@ private:
     if (const json *link = fields.find("link")) {
       machine.levels = {readLevel(*link, fields.pointerTo("link"), true, true)};
       if (fields.find("levels"))
-        fields.fail("link", "is given as well as levels; give one");
+        fields.fail("link", "is given together with levels; give only one");
       return;
     }
     auto levels = fields.elements("levels", true);
@@ -120,7 +121,8 @@ private:
     else
       device.memory = Bytes{kGiB * sourced.number("memory_GiB", kMemory)};
     if (fields.find("memory_GB") && fields.find("memory_GiB"))
-      fields.fail("memory_GiB", "is given as well as memory_GB; give one");
+      fields.fail("memory_GiB",
+                  "is given together with memory_GB; give only one");
     device.reserved = Bytes{kGiB * sourced.number("reserved_GiB", kReserve)};
     if (device.memory.value > 0 && device.reserved >= device.memory)
       fields.fail("reserved_GiB", "leaves nothing of the device's memory");
@@ -153,10 +155,11 @@ private:
     device.bf16 = peak("peak_bf16_TFLOPs");
     device.fp8 = peak("peak_fp8_TFLOPs");
     if (device.fp8 && !fields.find("gemm_efficiency_fp8"))
-      fields.fail("gemm_efficiency_fp8", "is missing beside peak_fp8_TFLOPs");
+      fields.fail("gemm_efficiency_fp8",
+                  "is missing, but peak_fp8_TFLOPs is given");
     if (!device.fp8 && fields.find("gemm_efficiency_fp8"))
       fields.fail("gemm_efficiency_fp8",
-                  "means nothing without peak_fp8_TFLOPs");
+                  "needs peak_fp8_TFLOPs, which is missing");
     fields.rejectOthers();
     return device;
   }
@@ -204,8 +207,9 @@ private:
       auto forward = sourced.optional(keys[0], kShare);
       auto backward = sourced.optional(keys[1], kShare);
       if (forward.has_value() != backward.has_value())
-        sourced.plain.fail(keys[forward ? 1 : 0],
-                           "is missing beside " + keys[forward ? 0 : 1]);
+        sourced.plain.fail(keys[forward ? 1 : 0], "is missing, but " +
+                                                      keys[forward ? 0 : 1] +
+                                                      " is given");
       shares[storedAs(precision)] = {forward.value_or(0.0),
                                      backward.value_or(0.0)};
     }
@@ -302,7 +306,7 @@ private:
           Seconds{kMicro * sourced.number("in_switch_latency_us", kDelay)};
     } else if (fields.find("in_switch_latency_us")) {
       fields.fail("in_switch_latency_us",
-                  "means nothing without in_switch_reduction_GBps");
+                  "needs in_switch_reduction_GBps, which is missing");
     }
     level.rings = sourced.numbers("rings", kRingCount);
     fields.rejectOthers();

@@ -1,6 +1,6 @@
 //===- machine_json.h - Machine files, both directions ----------*- C++ -*-===//
 //
-// Reads and writes machine files. docs/machine-format.md describes them.
+// Reads and writes machine files. docs/machine-format.md describes the format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace mtplan::planner {
 Machine parseMachine(const std::string &text);
 
 /// Returns the text of a machine file in which every number has `source` as its
-/// source. parseMachine of that text returns an equal machine.
+/// source. parseMachine() of the returned text is equal to `machine`.
 std::string formatMachine(const Machine &machine, const std::string &source);
 
 /// Returns the names of the presets, sorted: "cpu", "dgx-2h", ...

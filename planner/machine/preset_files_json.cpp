@@ -74,9 +74,9 @@ json presetOf(const std::string &name, const std::string &pointer,
       return std::move(preset);
   std::vector<std::string> names = knownDevices();
   errors.push_back(pointer + ": no preset has a device \"" + name +
-                   "\"; nearest is \"" +
+                   "\"; the nearest is \"" +
                    std::string(base::nearestTo(name, names)) +
-                   "\", and known are: " + base::listed(names, ", "));
+                   "\"; known devices: " + base::listed(names, ", "));
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
 //===- preset_files_json.h - Machine and software presets -------*- C++ -*-===//
 //
-// Declares the common code of machine and software files. embed_presets.cmake
+// Declares the code that machine and software files share. embed_presets.cmake
 // embeds the files of examples/machines and examples/software in the program as
 // presets, so that presets are found from any current directory. Every number
 // and flag in a file is an object {"value": ..., "source": "..."}. In a short
@@ -51,18 +51,18 @@ std::vector<std::string> knownDevices();
 /// error and is removed from `file`.
 void completeDevice(base::Json &file, base::JsonErrors &errors);
 
-/// Reads an object whose members are values with sources, as base::JsonFields
-/// reads plain members.
+/// Reads an object whose members are values with sources. base::JsonFields
+/// reads objects with plain members.
 class SourcedFields {
 public:
   SourcedFields(const base::Json &value, const std::string &pointer,
                 base::JsonErrors &notes)
       : plain(value, pointer, notes), errors(notes) {}
 
-  /// Reads the members without a source: names, and objects of members.
+  /// Reads the members that have no source: names, and nested objects.
   base::JsonFields plain;
 
-  /// Returns the member's value; null, without an error, if it is missing.
+  /// Returns the member's value. A missing member gives null and is no error.
   const base::Json *value(const std::string &key);
   std::optional<double> optional(const std::string &key,
                                  const base::NumberRange &range);
@@ -71,21 +71,21 @@ public:
                 double fallback);
   std::int64_t count(const std::string &key, std::int64_t most);
   bool flag(const std::string &key);
-  /// Returns rows of numbers; none if the member is missing. An array without
-  /// rows is an error.
+  /// Returns rows of numbers, or no rows if the member is missing. An array
+  /// without rows is an error.
   /// \param ranges  the allowed numbers, by column
   std::vector<std::vector<double>>
   rows(const std::string &key, const std::vector<base::NumberRange> &ranges);
   /// Returns strings. A missing member or an empty array is an error.
   std::vector<std::string> texts(const std::string &key);
-  /// Returns numbers; none if the member is missing. An empty array is an
-  /// error.
+  /// Returns numbers, or no numbers if the member is missing. An empty array is
+  /// an error.
   std::vector<double> numbers(const std::string &key,
                               const base::NumberRange &range);
 
 private:
   /// Returns the member's value if it is a non-empty array, else null. A member
-  /// with another value is an error; a missing member is not.
+  /// with another value is an error; a missing member is no error.
   const base::Json *list(const std::string &key, const char *kind);
   std::string pointerTo(const std::string &key) const {
     return plain.pointerTo(key) + "/value";

@@ -24,20 +24,21 @@ namespace mtplan::planner {
 
 struct Pass {
   /// These are the bytes read and written, per 16-bit element of the largest
-  /// operand or result. Bytes are proportional to the element's width.
+  /// operand or result. For elements of another width, the bytes are scaled in
+  /// proportion.
   double forwardBytes = 0.0, backwardBytes = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
 /// Holds the figures of memory-bound kernels. If the software fuses two
-/// neighbouring kernels, the figures of one of them are 0.
+/// neighbouring kernels, the figures of one of the two are 0.
 struct Passes {
   Pass layerNorm, rmsNorm;
   Pass residual;   ///< additions of the residual stream
   Pass activation; ///< an activation of one input, such as GELU
   Pass gated;      ///< SwiGLU; bytes per element of one of the two inputs
   Pass rope, dropout;
-  /// Applies to backward only, in bytes per element of the gradient that the
+  /// Holds figures for backward only, per element of the gradient that the
   /// kernel sums.
   Pass biasGradient;
 };
@@ -70,16 +71,17 @@ struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
   std::array<std::vector<std::string>, 3> kernels; ///< fusionName()s
   /// Says whether replicas exchange all weights of a segment in one message,
-  /// and all gradients in another. This applies only to exchanges that occur
-  /// once a step.
+  /// and all gradients in another. Only exchanges that occur once a step are
+  /// grouped in this way.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
 
 struct AttentionKernel {
   bool keepsScores = false; ///< true: batched products; false: one fused kernel
-  /// Lists the head sizes of the fused kernel, ascending. Other sizes are
-  /// padded to one of them or, above the last, to a multiple of the last.
+  /// Lists the head sizes of the fused kernel, ascending. Any other size is
+  /// padded to the next size in the list or, if the size exceeds the last one,
+  /// to a multiple of the last one.
   std::vector<int> headSizes{1};
   /// Lists the rates of the fused kernel. Device::attentionEfficiency applies
   /// to devices that are not listed.
@@ -112,11 +114,11 @@ struct ParameterTraffic {
   /// Holds the size of the messages in which replicas exchange weights and
   /// gradients; 0 means one message per parameter.
   Bytes bucket;
-  /// Gives the bytes of an all-gather of weights in fp8 training, relative to
-  /// 16 bits.
+  /// Holds the bytes of an all-gather of weights in fp8 training, relative to
+  /// an all-gather of 16-bit weights.
   double gatheredFp8 = 1.0;
-  /// If not 0, replicas communicate over one ring through all devices at this
-  /// rate, and their exchanges do not use the model of NetworkLevel.
+  /// If not 0, replicas communicate at this rate over one ring through all
+  /// devices, and the model of NetworkLevel does not apply to their exchanges.
   BytesPerSec flatRing;
   /// Holds the time to add to a step for each rank over which the optimizer's
   /// state is sharded, in software that sends each shard in its own message.
@@ -139,13 +141,15 @@ struct TensorTraffic {
   /// These are the shares of the time of collectives and copies that are hidden
   /// beside products that run in tiles.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
-  double fp8 = 1.0; ///< factor of both times in fp8 training
+  /// Multiplies the times of the collectives and of the copies in fp8 training.
+  double fp8 = 1.0;
 };
 
-/// Names the part of a layer that selective recomputation repeats.
+/// Names the part of a layer that selective recomputation computes again.
 enum class SelectiveRule : std::uint8_t {
   attention, ///< core attention
-  /// Repeats all operators but attention and the first, third, ... product.
+  /// Recomputes all operators except attention and the first, third, ...
+  /// product.
   everySecondProduct,
 };
 
@@ -181,10 +185,11 @@ struct Software {
   std::optional<Seconds> blockingLaunch;
 };
 
-/// Returns the shares of peak on `device`: the measured shares, else the entry
-/// for the device's name, else for its architecture, else
-/// Device::attentionEfficiency for both phases.
-/// \param drops  whether to return the share measured with dropout, if any
+/// Returns the shares of peak on `device`: the measured shares or, if there are
+/// none, the software's entry for the device's name, else the entry for its
+/// architecture, else Device::attentionEfficiency for both phases.
+/// \param drops  whether to prefer the shares that were measured with dropout,
+/// if there are any
 AttentionRate attentionRateOf(const Software &software, const Device &device,
                               Precision precision, bool drops = false);
 
@@ -192,8 +197,9 @@ AttentionRate attentionRateOf(const Software &software, const Device &device,
 const MeasuredKernels *measuredOf(const Software &software,
                                   const Device &device);
 
-/// Returns the measured rate of a memory-bound kernel: the rate of `variant`,
-/// else the rate without a variant; 0 if neither was measured.
+/// Returns the measured rate of a memory-bound kernel: the rate of `variant`
+/// or, if that rate was not measured, the rate without a variant. The result is
+/// 0 if neither was measured.
 BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});

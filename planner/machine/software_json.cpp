@@ -33,8 +33,8 @@ constexpr std::int64_t kMostKeys = 1'000'000'000;
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 
-// Each visit() lists the members of one object for reading and writing: `file`
-// is an ObjectReader or an ObjectWriter.
+// Each visit() lists the members of one object. `file` is an ObjectReader,
+// which reads the members, or an ObjectWriter, which writes them.
 template <typename File> void visit(File &file, Pass &pass) {
   file.number("forward_bytes", kBytes, pass.forwardBytes);
   file.number("backward_bytes", kBytes, pass.backwardBytes);
@@ -151,7 +151,7 @@ public:
               double unit = 1.0) {
     value = unit * fields.number(key, range);
   }
-  /// Reads an optional number; a missing one is `usual`.
+  /// Reads an optional number, which is `usual` if it is missing.
   void rare(const char *key, const base::NumberRange &range, double &value,
             double usual, double unit = 1.0) {
     std::optional<double> given = fields.optional(key, range);
@@ -161,7 +161,7 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
-  /// Reads an optional flag; a missing one is false.
+  /// Reads an optional flag, which is false if it is missing.
   void rareFlag(const char *key, bool &value) {
     value = fields.plain.find(key) && fields.flag(key);
   }
@@ -200,7 +200,7 @@ public:
       sizes.push_back(static_cast<int>(size));
     if (std::ranges::adjacent_find(sizes, std::greater_equal<>()) !=
         sizes.end())
-      fields.plain.fail("head_sizes", "must ascend");
+      fields.plain.fail("head_sizes", "must be in strictly ascending order");
     if (!sizes.empty())
       attention.headSizes = std::move(sizes);
     for (auto &[entry, pointer] : fields.plain.elements("rates", true)) {

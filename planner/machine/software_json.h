@@ -1,6 +1,7 @@
 //===- software_json.h - Software files, both directions --------*- C++ -*-===//
 //
-// Reads and writes software files. docs/software-format.md describes them.
+// Reads and writes software files. docs/software-format.md describes the
+// format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@ namespace mtplan::planner {
 Software parseSoftware(const std::string &text);
 
 /// Returns the text of a software file in which every number has `source` as
-/// its source. parseSoftware of that text returns an equal Software.
+/// its source. parseSoftware() of the returned text is equal to `software`.
 std::string formatSoftware(const Software &software, const std::string &source);
 
 /// Returns the names of the presets, sorted: "alpa", "bloom", ...

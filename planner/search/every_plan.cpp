@@ -12,8 +12,8 @@ namespace mtplan::planner {
 
 namespace {
 
-/// The search gives up if there may be more plans, or more tasks in all
-/// simulated steps together.
+/// The search gives up if there may be more than kMostPlans plans, or more than
+/// kMostTasks tasks in all simulated steps together.
 constexpr double kMostPlans = 30'000, kMostTasks = 3e6;
 
 /// Lists the legal assignments of a problem in lexicographic order.
@@ -28,7 +28,8 @@ public:
     assignment.resize(problem.domains.size());
   }
 
-  /// Returns nothing if there may be more than `mostAssignments`.
+  /// Returns the legal assignments, or nothing if there are more than
+  /// `mostAssignments` or too many to visit.
   std::optional<std::vector<Assignment>> list() {
     if (!extend(0))
       return std::nullopt;
@@ -52,7 +53,8 @@ private:
     return true;
   }
 
-  // Returns whether the tables whose last variable is `last` allow the values.
+  // Returns whether the tables whose last variable is `last` allow the current
+  // values.
   bool isLegal(std::size_t last) const {
     return std::ranges::all_of(completed[last], [&](const CostTable *table) {
       std::size_t entry = 0;
@@ -66,7 +68,7 @@ private:
   static constexpr int kMostVisits = 200'000;
   const Problem &problem;
   const std::size_t most;
-  /// Lists, by variable, the tables in which the variable is the last one.
+  /// Lists the tables by their last variable.
   std::vector<std::vector<const CostTable *>> completed;
   Assignment assignment;
   std::vector<Assignment> legal;
@@ -78,8 +80,8 @@ struct Repeat {
   int segment, number;
 };
 
-/// Lists the plans of a configuration for one layout of the values between
-/// stages.
+/// Lists the plans of a configuration with one fixed layout of the values
+/// between stages.
 class Plans {
 public:
   Plans(const ModelGraph &g, const SearchOptions &options,
@@ -140,8 +142,8 @@ private:
     return problems[at(repeats[repeat].segment)].link;
   }
 
-  // Returns whether the next repeat may have `choice`, and adds the choice's
-  // values of shared variables to `shared`.
+  // Returns whether `choice` is legal for the next repeat, and adds to `shared`
+  // the values that `choice` gives to shared variables.
   bool joins(const Assignment &choice, std::map<int, int> &shared) const {
     const std::size_t next = chosen.size();
     const Link &link = linkOf(next);

@@ -10,13 +10,13 @@
 namespace mtplan::planner {
 
 /// Simulates every plan of the rejection's configuration, with every layout
-/// between stages. Since a simulated step is not a sum of times, the solvers
-/// may leave a gap to the lower bound, which this search closes. Returns the
-/// fastest plan that fits and is not slower than `slowest`, if any. Sets the
-/// rejection's bound to that plan's step, or else to `slowest`. The number of
-/// plans grows exponentially: if there may be too many, the call simulates none
-/// and keeps the bound.
-/// \param model  for any number of samples
+/// between stages. A simulated step is not a sum of times, so the solvers may
+/// leave a gap between the step and its lower bound. This search closes the
+/// gap. Returns the fastest plan that fits and is not slower than `slowest`, if
+/// there is one. Sets the rejection's bound to the step of that plan, or to
+/// `slowest` if there is none. The number of plans grows exponentially. If
+/// there may be too many, the call simulates no plan and keeps the bound.
+/// \param model  the model, built for any number of samples
 std::optional<PlannedCandidate>
 fastestOfAll(const ModelGraph &model, const SearchOptions &options,
              const Machine &machine, Seconds slowest, Rejection &rejection);

@@ -12,7 +12,7 @@ namespace mtplan::planner {
 
 /// Calls `work(i, thread)` for every i below `count` on `threads` threads,
 /// including the caller's. Thread i % threads runs item i, in ascending order,
-/// so a thread's cache has deterministic contents.
+/// so that the contents of a cache per thread are deterministic.
 template <typename Work>
 void onThreads(std::size_t threads, std::size_t count, Work work) {
   auto share = [&](std::size_t thread) {

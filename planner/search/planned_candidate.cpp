@@ -38,7 +38,8 @@ public:
   PricedParts parts;
 };
 
-// Returns the setting with the layout in which values pass between stages.
+// Returns `setting` with the layout in which the plan passes values between
+// stages.
 Setting withBoundary(const Setting &setting, const PlannedParts &parts,
                      const Parallelism &config) {
   Setting here = setting;

@@ -17,15 +17,15 @@ struct PlannedCandidate {
   Parallelism config;
   PlannedParts parts;
   StepTime time;
-  /// Holds the memory of the stage that needs most on the device; `memory.host`
-  /// is the maximum over the stages.
+  /// Holds the memory of the stage that needs most device memory. `memory.host`
+  /// is the maximum over all stages.
   MemoryUse memory;
   int fullestStage = 0;
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
   bool isLeastSum = false; ///< whether every stage minimises its sum of times
-  bool addsUp = false;     ///< whether that sum is the step: nothing overlaps
+  bool addsUp = false;     ///< whether the step is that sum: nothing overlaps
 
   std::vector<SegmentPlan> plans() const;
 };

@@ -37,8 +37,8 @@ public:
       if (allowsUnevenCut(config, options))
         addCuts(config);
     }
-    // Configurations that probably fit come first, because a fast plan lets the
-    // solver give up on the others early.
+    // Configurations that probably fit come first, because once a fast plan is
+    // known, the solver gives up early on all slower configurations.
     branchAndBound();
     isFirstPass = false;
     open.merge(later);
@@ -66,8 +66,8 @@ private:
   }
 
   // Opens the configuration with the fewest recomputed layers that may fit, and
-  // rejects those with fewer. `lowerBound` bounds the step for any number of
-  // recomputed layers.
+  // rejects the configurations with still fewer recomputed layers. `lowerBound`
+  // bounds the step for any number of recomputed layers.
   void add(const Parallelism &config, Seconds lowerBound) {
     std::vector<int> counts = recomputeCounts(config, options);
     result.candidates += std::ssize(counts);
@@ -89,7 +89,8 @@ private:
     push(withCount(config, *first), lowerBound, {});
   }
 
-  // Rejects `count` configurations, none of which fits by the memory bound.
+  // Rejects `count` configurations, because their memory bound exceeds the
+  // limit.
   void excludeAll(const Parallelism &config, std::int64_t count, Reason reason,
                   Bytes lowerBound) {
     Rejection rejection = tooLarge(config, reason, lowerBound);
@@ -106,8 +107,9 @@ private:
     candidates.push_back({std::move(config), bound, {}, {}, std::move(cuts)});
   }
 
-  // Opens one candidate for all uneven cuts. The number of recomputed layers
-  // depends on the cut, unless all layers or none are recomputed.
+  // Opens one candidate that represents all uneven cuts. The number of
+  // recomputed layers depends on the cut, unless all layers or none are
+  // recomputed.
   void addCuts(const Parallelism &config) {
     std::vector<int> counts = recomputeCounts(config, options);
     auto boundOf = [&](int count) {
@@ -131,7 +133,8 @@ private:
   bool hasNext() const {
     return !open.empty() && open.begin()->first < pool.cutoff();
   }
-  // Also reports the progress, because every loop of the search calls this.
+  // Returns whether the search must stop. Every loop of the search calls this
+  // function, which therefore also reports the progress.
   bool timeIsUp() const {
     if (options.watch)
       options.watch({std::ssize(open) + std::ssize(later) + std::ssize(ready),
@@ -183,10 +186,10 @@ private:
     });
   }
 
-  // Takes the candidates with the lowest bounds that have the same level.
-  // Tightens their bounds or, at the last level, moves up to kAtOnce to
-  // `ready`. The number taken does not depend on the computer, and all are
-  // compared with the same cutoff, so the result is deterministic.
+  // Takes the candidates with the lowest bounds, as long as they have the same
+  // level. Tightens their bounds or, at the last level, moves up to kAtOnce of
+  // them to `ready`. The number of candidates does not depend on the computer,
+  // and all are compared with the same cutoff, so the result is deterministic.
   void expandNext() {
     auto first = [&]() -> const Candidate & {
       return candidates[open.begin()->second];
@@ -227,8 +230,9 @@ private:
   }
 
   // Solves the most promising candidate, so that a search without time left
-  // returns a plan. Candidates that probably fit come first, and among them
-  // those whose tensor and context ranks share a node, by ascending bound.
+  // returns a plan. Candidates that probably fit come first. Among these,
+  // candidates whose tensor and context ranks share a node come first, and then
+  // candidates with lower bounds.
   void solveOne() {
     auto classOf = [&](const auto &entry) {
       const auto &[config, bound, level, relaxed, cuts] =
@@ -275,8 +279,9 @@ private:
     candidate.cuts = std::move(cuts);
   }
 
-  // Bounds the steps by the best plan of one micro-batch. If `isOnce` is true,
-  // recomputation is bounded by its compute alone, which needs no solver.
+  // Raises the bounds of the candidates by the best plan of one micro-batch. If
+  // `isOnce` is true, recomputation is bounded by its compute alone, which
+  // needs no solver.
   void boundAll(const std::vector<std::size_t> &next, bool isOnce) {
     std::vector<Parallelism> once;
     for (std::size_t i : next) {
@@ -292,7 +297,7 @@ private:
     }
   }
 
-  void solveAll(const std::vector<std::size_t> &next) { // leaves gaps open
+  void solveAll(const std::vector<std::size_t> &next) { // may leave gaps
     std::vector<Answer> answers;
     for (std::size_t i : next) {
       const Candidate &one = candidates[i];
@@ -378,8 +383,8 @@ private:
     result.rejections.push_back(std::move(answer.rejection));
   }
 
-  // Retries the configurations without a plan that fits: first with more
-  // points, then by trying all plans.
+  // Retries the configurations for which no plan that fits was found: first
+  // with more points (SolveLimits), then by trying all plans.
   void retryUnresolved() {
     closing = true;
     std::ranges::stable_sort(unresolved, {}, [](const Answer &answer) {
@@ -406,8 +411,9 @@ private:
     }
   }
 
-  // Closes gaps while the lower bound of a solved configuration is below the
-  // best time: first with more points, then by trying all plans.
+  // Closes gaps as long as the lower bound of a solved configuration is below
+  // the best time: first with more points (SolveLimits), then by trying all
+  // plans.
   void closeGaps() {
     while (!isStopped()) {
       const PlanPool::Gaps gaps = pool.nextGaps(kAtOnce);
@@ -463,7 +469,8 @@ private:
   Bounds bounds;
   Relaxation relaxation;
   std::vector<Candidate> candidates;
-  /// Hold bounds and indices of candidates; `later` is for the second pass.
+  /// These hold the bounds and indices of candidates; `later` is for the second
+  /// pass.
   std::set<std::pair<double, std::size_t>> open;
   std::set<std::pair<double, std::size_t>> later;
   bool isFirstPass = true;

@@ -31,7 +31,8 @@ std::vector<const SegmentPlan *> kindsOf(const ModelGraph &graph,
   return kinds;
 }
 
-// Returns whether Megatron-LM cannot split the operator over an axis like this.
+// Returns whether Megatron-LM lacks this choice for the operator on a tensor
+// axis.
 bool isUnusual(const SegmentGraph &segment, const Op &op, int choice) {
   const bool isSplit = choice >= 0;
   const Split split = isSplit ? op.factors[at(choice)].split : Split::feature;
@@ -72,7 +73,8 @@ int techniquesOf(const Parallelism &config) {
          static_cast<int>(config.offload != Offload::none);
 }
 
-// Replaces the choices of a run, but keeps its position in the chain.
+// Replaces the choices of `run` by those of `like`, but keeps the position of
+// `run` in the chain.
 void become(SegmentPlan &run, const SegmentPlan &like) {
   const int first = run.first, count = run.count;
   run = like;
@@ -112,7 +114,7 @@ PlannedParts withLayer(const ModelGraph &graph, const PlannedParts &parts,
   return equal;
 }
 
-// Returns the variants of `plan` that are consistent and fit.
+// Returns the variants of `plan` with equal layers that are consistent and fit.
 std::vector<PlannedCandidate> withEqualLayers(const ModelGraph &graph,
                                               const Machine &machine,
                                               const SearchOptions &options,

@@ -11,24 +11,25 @@
 
 namespace mtplan::planner {
 
-/// Measures how simple a plan is, because the fastest plan often differs from
-/// layer to layer only to fill the memory, or splits tensors in unusual ways
-/// for a small gain. Members are in order of importance; a smaller value is
-/// simpler.
+/// Measures how simple a plan is. The fastest plan often treats layers
+/// differently only in order to fill the memory, or splits tensors in unusual
+/// ways for a small gain. Members are in order of importance; a smaller value
+/// is simpler.
 struct Simplicity {
   /// Counts the kinds of layers. Layers of one segment are of one kind if they
   /// have equal strategies, layouts and parameter states.
   int kinds = 0;
-  /// Is 0 if at least 4/20 of the device's memory is free; each twentieth less
-  /// adds 1. More free memory has no further use.
+  /// Measures how full the device's memory is. The value is 0 if at least 4/20
+  /// of the memory are free, and each twentieth that is missing adds 1.
   int fullness = 0;
   /// Counts choices that Megatron-LM does not have, in one layer of each kind
-  /// and in the segments that are not layers: tp splits the samples of an
-  /// operator; tp splits no dimension of a weight in its product; all_to_all
-  /// runs over tp.
+  /// and in the segments that are not layers. There are three such choices: tp
+  /// splits the samples of an operator, tp splits no dimension of a weight in
+  /// the weight's product, and all_to_all runs over tp.
   int unusual = 0;
-  /// Counts the mesh axes with several ranks, and the use of virtual stages,
-  /// zero-bubble, ZeRO, recomputation, offload and tiles.
+  /// Counts the techniques that the plan uses: dp, tp, a second tensor axis,
+  /// pp, cp, ep, virtual stages, zero-bubble, ZeRO, recomputation, offload and
+  /// tiles.
   int techniques = 0;
 
   bool operator<(const Simplicity &other) const {
@@ -42,7 +43,7 @@ struct Simplicity {
 /// of runs and linear in their operators.
 int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
 
-/// Returns how simple a plan is, in the time of kindsOfLayers().
+/// Returns how simple a plan is. The time is that of kindsOfLayers().
 Simplicity simplicityOf(const ModelGraph &graph, const PlannedCandidate &plan);
 
 /// Describes the fastest plan, if a simpler one was chosen in its place.
@@ -53,11 +54,11 @@ struct FasterPlan {
 };
 
 /// Moves the simplest plan within `options.tolerance` of the fastest to the
-/// front of `plans`; of equally simple plans, the fastest. Variants of each
-/// plan compete too: in a variant, all layers of a segment are equal to one of
-/// the plan's layers. A variant replaces the plan of its configuration.
+/// front of `plans`. Among equally simple plans, the fastest is moved. Variants
+/// of each plan compete too: in a variant, all layers of a segment are equal to
+/// one of the plan's layers. A variant replaces the plan of its configuration.
 /// \param plans  fastest first
-/// \param model  for any number of samples
+/// \param model  the model, built for any number of samples
 /// \returns the fastest plan, if it is not the first of `plans` any more
 std::optional<FasterPlan> preferSimplest(std::vector<PlannedCandidate> &plans,
                                          const ModelGraph &model,

@@ -27,8 +27,8 @@ Seconds SolvedStages::raise(Seconds bound, const BoundaryBound &known,
   return bound;
 }
 
-// Bounds the step by the last backward of one stage: the stage whose compute
-// gives the largest bound.
+// Bounds the step by the last backward of the stage whose compute gives the
+// largest bound.
 Seconds SolvedStages::byLastBackward(const std::vector<StageBound> &bounds,
                                      SolveLimits limits) const {
   int last = -1;
@@ -56,8 +56,8 @@ Seconds SolvedStages::byLastBackward(const std::vector<StageBound> &bounds,
              .looseBound;
 }
 
-// Returns `least` with the compute of each chunk raised to the least compute in
-// the problem that the stage solves.
+// Returns `least` after raising each chunk's compute to the least compute that
+// the stage's solver problem allows.
 LeastStep SolvedStages::leastByChunk(LeastStep least) const {
   Setting here = setting;
   std::map<std::pair<double, std::vector<int>>, std::vector<Seconds>> timesOf;

@@ -10,23 +10,24 @@
 
 namespace mtplan::planner {
 
-/// Holds the stages that were solved with one layout between stages, and with
-/// free traffic of replicas (its Setting::sumWeights are 0). Their least
-/// compute includes the costs of the memory limit and of the layout between
-/// stages.
+/// Holds stages that were solved with one layout between stages, and without
+/// the traffic between replicas, whose weights in Setting::sumWeights are 0.
+/// Their least compute includes the costs of the memory limit and of the layout
+/// between stages.
 struct SolvedStages {
   const ModelGraph &graph; ///< scaled to one micro-batch of all replicas
   const Setting &setting;  ///< with the layout between stages
   const Parallelism &config;
   const std::vector<std::vector<PipelinePart>> &held; ///< by stage
   StageCache &cache;
-  const std::vector<Seconds> &compute; ///< by stage: the least of a step
+  const std::vector<Seconds> &compute; ///< by stage: least compute of a step
 
-  /// Returns `bound`, a lower bound of the step, raised by paths through the
-  /// step (path_bound.h), by the last backward of a zero-bubble schedule, and
-  /// by the least compute of each chunk. A bound within 0.01 % of `step` is not
-  /// raised.
-  /// \param known  the layout's bounds before the stages were solved
+  /// Returns a lower bound of the step that is at least `bound`, another lower
+  /// bound. The call also computes bounds by paths through the step
+  /// (path_bound.h), by the last backward of a zero-bubble schedule, and by the
+  /// least compute of each chunk. A bound within 0.01 % of `step` is not raised
+  /// further.
+  /// \param known  the bounds for the same layout before the stages were solved
   /// \param step   a plan's step or the cutoff; the result does not exceed the
   /// larger of `bound` and `step`
   Seconds raise(Seconds bound, const BoundaryBound &known, Seconds step,

@@ -9,9 +9,9 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Returns a stage's n-th task of `kind`. A group of as many micro-batches as
-/// there are stages passes all chunks before the next group does. Backward
-/// visits the chunks in reverse.
+/// Returns a stage's n-th task of `kind`. Micro-batches form groups of one
+/// micro-batch per stage, and a group passes all chunks before the next group
+/// does. Backward visits the chunks in reverse.
 Task nthTask(const ScheduleShape &shape, TaskKind kind, int n) {
   if (shape.chunks == 1)
     return {kind, 0, n};
@@ -34,8 +34,8 @@ void appendAlternating(const ScheduleShape &shape, int stage,
                        std::vector<Task> &order) {
   int total = shape.microBatches * shape.chunks;
   int ahead = warmUp(shape, stage);
-  // The gradients of weights are delayed by this number of micro-batches after
-  // the gradients of inputs.
+  // The gradients of weights follow the gradients of inputs with this delay, in
+  // micro-batches.
   int behind = std::min(stage, total);
   bool split = shape.kind == ScheduleKind::zeroBubble;
   for (int n = 0; n < ahead; ++n)

@@ -7,7 +7,7 @@
 //
 //   gpipe            all forwards, then all backwards in reverse order
 //                    (Huang et al. 2019)
-//   1f1b             one forward, one backward after a warm-up
+//   1f1b             after a warm-up, one forward and one backward in turn
 //                    (Narayanan et al. 2021, section 2.2.1)
 //   interleaved      1f1b over v chunks, in groups of p micro-batches
 //                    (Narayanan et al. 2021, section 2.2.2); p must divide the
@@ -65,8 +65,9 @@ using Schedule = std::vector<std::vector<Task>>; ///< each stage's tasks
 /// empty if the shape has a schedule.
 std::vector<std::string> check(const ScheduleShape &shape);
 
-/// Returns the number of forwards of a stage before its steady state of one
-/// forward, one backward. The number is at most microBatches * chunks.
+/// Returns the number of forwards of a stage before its steady state, in which
+/// one forward and one backward alternate. The number is at most microBatches *
+/// chunks.
 int warmUp(const ScheduleShape &shape, int stage);
 
 /// Returns the schedule of a shape that passes check().
@@ -84,9 +85,9 @@ struct InFlight {
   auto operator<=>(const InFlight &) const = default;
 };
 
-/// Returns, in O(1), a stage's peak: the activations at the moment with the
-/// most `full` pairs and, among such moments, the most in total. No other
-/// moment has more in total.
+/// Returns, in O(1), a stage's peak: the saved activations at the moment with
+/// the most `full` pairs and, among such moments, the most pairs in total. No
+/// other moment has more pairs in total.
 InFlight inFlight(const ScheduleShape &shape, int stage);
 
 /// Returns the same peak by counting over the stage's tasks in order.

@@ -28,7 +28,7 @@ public:
   void slice(const std::string &place, const SliceTimes &slice) {
     if (slice.count < 0)
       errors.push_back(place + ": has " + std::to_string(slice.count) +
-                       " segments; it must be at least 0");
+                       " segments; the number must be at least 0");
     time(place, "forward", slice.forward);
     time(place, "backward", slice.backward);
     time(place, "the gradient of weights", slice.weightGradient);
@@ -45,9 +45,9 @@ public:
       slice(place + ", slice " + std::to_string(i), chunk.slices[i]);
     time(place, "the send forward", chunk.sendForward);
     time(place, "the send backward", chunk.sendBackward);
-    time(place, "bringing gradients to the host", chunk.down);
+    time(place, "the gradient transfer to the host", chunk.down);
     time(place, "the host's update", chunk.hostUpdate);
-    time(place, "bringing parameters back", chunk.up);
+    time(place, "the parameter transfer from the host", chunk.up);
   }
   void stage(const std::string &place, const StageTimes &stage) {
     count(place, "chunks", problem.shape.chunks, stage.chunks.size());
@@ -88,8 +88,8 @@ Seconds &shareOf(StageUse &use, StepRole role) {
 
 /// Attributes the time of each stage's step to the roles of the tasks on its
 /// compute stream. While that stream is idle, the time belongs to the role of
-/// the task for which the stream waits, or to the bubble if that task waits
-/// too. The caller sets StageUse::inFlight.
+/// the task for which the stream waits, or to the bubble if that task has not
+/// started either. The caller sets StageUse::inFlight.
 class Account {
 public:
   Account(const TaskGraph &theGraph, const std::vector<StepTask> &theTasks,
@@ -144,7 +144,8 @@ private:
       Seconds finish = timeline.finish[need];
       if (!(now < finish))
         continue;
-      // Another stage's work counts as bubble even while it runs.
+      // A wait for another stage's work counts as bubble even while that work
+      // runs.
       bool elsewhere = tasks[need].role <= StepRole::weightGradient &&
                        tasks[need].stage != stage;
       Seconds ready = elsewhere ? finish : readyTime(need);
@@ -243,8 +244,9 @@ std::vector<std::string> check(const StepProblem &problem) {
   found.time("step", "the tied embedding", problem.tied);
   found.time("step", "the norm of gradients", problem.gradientNorm);
   if (problem.prefetch < 0)
-    found.errors.push_back("step: gathers " + std::to_string(problem.prefetch) +
-                           " segments ahead; it must be at least 0");
+    found.errors.push_back("step: prefetches " +
+                           std::to_string(problem.prefetch) +
+                           " segments; the number must be at least 0");
   return found.errors;
 }
 

@@ -4,9 +4,9 @@
 // same time, so a stage is one set of streams: compute, sends to the next and
 // to the previous virtual stage, data-parallel collectives, and three for the
 // host (gradients down, update, parameters up). The first stage also has the
-// streams of the tied embedding and the gradient norm. Work that does not
-// overlap runs on the compute stream instead. A send occupies a stream of the
-// sender; the receiver only waits.
+// streams of the tied embedding's all-reduce and of the gradient norm. Work
+// that does not overlap runs on the compute stream instead. A send occupies a
+// stream of the sender; the receiver only waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@
 
 namespace mtplan::planner {
 
-/// Holds the times of one of `count` equal consecutive segments. Times are for
-/// one micro-batch if the work recurs in every micro-batch. A collective that
-/// overlaps compute handles one segment at a time; other collectives handle one
-/// chunk at a time.
+/// Holds the times of one of `count` equal consecutive segments. The times of
+/// work that recurs in every micro-batch are for one micro-batch. A collective
+/// that overlaps compute handles one segment at a time; other collectives
+/// handle one chunk at a time.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
@@ -124,7 +124,8 @@ struct StepGraph {
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
                       bool describe);
 
-/// Holds the times that make up a stage's step; they add up to the step's time.
+/// Holds the times that make up a stage's step. All times add up to the step's
+/// time.
 struct StageUse {
   Seconds busy;   ///< forward and backward
   Seconds update; ///< the optimizer's update on the device
@@ -157,13 +158,14 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
-/// Returns a lower bound of the step's time, up to rounding: the largest of all
-/// stages' bounds. A stage's bound adds the work that precedes its first task,
-/// all its own work, its waits for the inputs of the first and of the last
-/// backward, and the work that must follow. The bound counts forward, backward,
-/// sends and updates, and ignores all-gathers, reductions and offload. The
-/// bound is exact for equal stages under 1f1b without communication. No
-/// schedule is built, so the time is O(stages * chunks * slices).
+/// Returns a lower bound of the step's time, up to rounding: the maximum of the
+/// bounds of all stages. A stage's bound adds the work that precedes its first
+/// task, all its own work, its waits for the inputs of the first and of the
+/// last backward, and the work that must follow. The bound counts forward,
+/// backward, sends and updates, and ignores all-gathers, reductions and
+/// offload. The bound is exact for equal stages under 1f1b without
+/// communication. No schedule is built, so the time is O(stages * chunks *
+/// slices).
 Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner

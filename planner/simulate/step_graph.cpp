@@ -151,8 +151,8 @@ Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
 }
 
 /// Builds the step's graph. Each stage's tasks are added in the order of its
-/// schedule. A stage whose next task lacks its input continues once another
-/// stage has sent the input.
+/// schedule. If the input of a stage's next task is missing, the stage
+/// continues once another stage has sent the input.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
@@ -171,7 +171,7 @@ public:
     if (problem.gather == GatherRule::beforeStep)
       gatherBeforeStep();
     // `awake` holds the stages that may have a task to add. A stage that
-    // receives a message is added.
+    // receives a message is added again.
     std::vector<int> awake(schedule.size());
     for (std::size_t i = 0; i < awake.size(); ++i)
       awake[i] = int(awake.size() - 1 - i);
@@ -191,7 +191,7 @@ public:
     }
     for (std::size_t stage = 0; stage < schedule.size(); ++stage)
       if (progress[stage].next < schedule[stage].size())
-        throw std::invalid_argument("the schedule does not finish");
+        throw std::invalid_argument("the schedule deadlocks");
     finishStep();
   }
 
@@ -300,16 +300,17 @@ private:
            streams.chunk(stage, task.chunk).reduce > Seconds{} &&
            (problem.reduce == ReduceRule::eachMicroBatch ||
             part.gradientsLeft == 1);
-    // The last segment's gradient for the tied embedding is complete first.
+    // The last segment, which uses the tied embedding, completes its gradients
+    // first.
     cut |= problem.overlap.reduce && problem.tied > Seconds{} &&
            task.kind == finalKind && part.gradientsLeft == 1 &&
            numbers.partOf(stage, task) + 1 == numbers.partCount();
     return cut ? std::max(1, streams.segmentCount(stage, task.chunk)) : 1;
   }
 
-  /// Adds all-gathers for the next use and for `prefetch` more. The all-gather
-  /// for use n waits for use n - 1 - prefetch, whose buffer the all-gather
-  /// overwrites.
+  /// Adds all-gathers for the next use and for `prefetch` further uses. The
+  /// all-gather for use n waits for use n - 1 - prefetch, whose buffer the
+  /// all-gather overwrites.
   void gatherAhead(int stage) {
     const std::vector<Task> &order = schedule[stage];
     StageProgress &mine = progress[stage];

@@ -1,7 +1,8 @@
 //===- timeline.cpp - When tasks on streams start and finish --------------===//
 //
 // With shared links a task's progress depends on the other tasks on its link,
-// so events are processed in order of time. Otherwise longest paths suffice.
+// so events are processed in order of time. Without shared links, longest paths
+// suffice.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,10 @@
 //===- timeline.h - When tasks on streams start and finish ------*- C++ -*-===//
 //
-// Computes start and finish of tasks. A stream is a queue: it runs its tasks
-// one at a time, in the order in which they were added. A task starts once its
-// stream is free and its dependencies are done. If k tasks use the same link at
-// once, each proceeds at 1/k of its speed (processor sharing).
+// Computes the start and finish of tasks. A stream is a queue that runs its
+// tasks one at a time, in the order in which they were added. A task starts
+// once its stream is free and its dependencies are done. If k tasks use the
+// same link at once, each task proceeds at 1/k of its full speed (processor
+// sharing).
 //
 // Without sharing, a task's finish is the length of the longest path to the
 // task and is monotonic in every duration; the computation takes O(tasks +

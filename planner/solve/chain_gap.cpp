@@ -1,7 +1,7 @@
 //===- chain_gap.cpp - Closing the gap of the Lagrangian bound ------------===//
 //
 // Comparisons with a gap have a tolerance, so that rounding may add a point but
-// never loses one. A label's excess is relative to the cheapest path to the
+// never removes one. A label's excess is relative to the cheapest path to the
 // label's state. The excess may be as large as the gap minus the excess of the
 // cheapest complete path through that state.
 //

@@ -9,9 +9,9 @@
 //
 // A solution is a shortest path over the boundary states of chain_tables.h,
 // with sets of (time, memory) points on the edges. A label is a path from the
-// start to a state. A label is pruned if it is dominated, too far from the
-// Lagrangian optimum, or too large even if the rest of the path needs the least
-// memory.
+// start to a state. A label is pruned if it is dominated, if it is too far from
+// the Lagrangian optimum, or if it needs too much memory even with the smallest
+// rest of the path.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,8 +57,8 @@ class ChainGap {
 public:
   /// The last run of `tables` must have had the objective (1, lambda) and the
   /// finite minimum `least`. `timeCosts` are the costs of the tables at the
-  /// objective (1, 0), and `memoryCosts` are those at (0, 1). All references
-  /// must outlive the object.
+  /// objective (1, 0), and `memoryCosts` are the costs at the objective (0, 1).
+  /// All references must outlive the object.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
            const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
@@ -72,8 +72,8 @@ public:
 
   /// Improves the incumbent until no solution can be faster than the smaller of
   /// incumbent.cost.time and stopAbove, and raises incumbent.lowerBound to that
-  /// time. Returns false if the budget ran out before; incumbent.lowerBound is
-  /// still valid then.
+  /// time. Returns false if the budget runs out before; incumbent.lowerBound is
+  /// valid even then.
   bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
 
 private:

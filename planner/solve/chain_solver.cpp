@@ -126,7 +126,7 @@ ChainSolver::least(const ChainProblem &chain,
 
 /// Replaces `solution` with the best solution found within the memory limit or,
 /// if none fits, with the smallest solution. On entry, `solution` is the
-/// fastest of all, and exceeds the limit.
+/// fastest solution of all and exceeds the limit.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

@@ -33,8 +33,8 @@ struct SolveLimits {
   /// (ChainSolution::abandoned) once every solution is proved to take longer.
   double stopAbove = kInfinity;
   /// Limits the points that are created to close the gap, at about 50 ns per
-  /// point. With 0 the gap stays open, and the result is the best solution and
-  /// bound of steps 1 to 3.
+  /// point. With 0 points the gap stays open, and the result is the best
+  /// solution and the bound of steps 1 to 3.
   std::int64_t points = 4'000'000;
 };
 
@@ -46,8 +46,8 @@ struct LeastCost {
   std::vector<double> byLink;
 };
 
-/// Solves chains of one shape, which share elimination orders and buffers.
-/// Solutions do not depend on earlier calls.
+/// Solves chains of one shape, which use the same elimination orders and
+/// buffers. Solutions do not depend on earlier calls.
 class ChainSolver {
 public:
   /// \throws std::invalid_argument with the first error of check()

@@ -1,10 +1,11 @@
 //===- chain_tables.cpp - All links' tables at one objective --------------===//
 //
 // A variable may be both an in and an out variable of a link (a tensor that is
-// passed through), and it may also be shared. A combination that gives the
+// passed through), and may also be shared. A combination that gives the
 // variable two values costs infinity. Each link depends on few shared values,
-// so the table of a link is computed once and indexed per combination. The path
-// is found by Viterbi's algorithm and recovered backwards from the distances.
+// so the table of a link is computed once for these values and then indexed per
+// combination of all shared values. The path is found by Viterbi's algorithm
+// and recovered backwards from the distances.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,8 +33,8 @@ void distancesFromStart(const std::vector<Stage> &stages, Distances &result);
 void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 
 /// Returns the states of a shortest path, one per boundary; empty if all paths
-/// are infinite. Among equal paths (to rounding), the path that stays in one
-/// state is preferred, and then the lowest state.
+/// are infinite. Among paths that are equal up to rounding, a path that stays
+/// in one state is preferred, and then the path through the lowest state.
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 
@@ -50,7 +50,8 @@ public:
   /// Returns false if no assignment is legal; run() must not be called then.
   bool prepare(const Problem &problem);
   void run(const Problem &problem, Objective objective);
-  /// Returns a cheapest assignment of the last run; empty if none is legal.
+  /// Returns a cheapest assignment of the last run; empty if no assignment is
+  /// legal.
   Assignment decode(std::size_t shared, std::size_t in, std::size_t out) const;
 
   /// Returns the last run's costs, [shared][in][out].
@@ -75,8 +76,8 @@ public:
 
 private:
   void mapEntries();
-  /// Sets `values` to each variable's value, or -1 if it has none. Returns
-  /// false if a variable would have two values.
+  /// Sets `values` to each variable's value, or to -1 if the variable has none.
+  /// Returns false if a variable would have two values.
   bool fixValues(std::size_t shared, std::size_t in, std::size_t out,
                  std::vector<int> &values) const;
 

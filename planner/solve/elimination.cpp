@@ -16,7 +16,7 @@
 #include <cmath>
 
 // Sanitizers would instrument the resolver of target_clones, which runs before
-// they are initialised.
+// the sanitizers are initialised.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MTPLAN_PER_PROCESSOR                                                   \

@@ -2,8 +2,8 @@
 //
 // Minimises a weighted sum of time and memory by bucket elimination (Dechter
 // 1999). The result is a table over the kept variables: each entry is the least
-// cost over all assignments of the others. decode() returns an assignment of
-// that cost.
+// cost over all assignments of the other variables. decode() returns an
+// assignment of that cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +31,9 @@ class Elimination {
 public:
   Elimination(const Problem &shape, std::vector<int> keep);
 
-  /// Compiles the program if the live values of `problem` differ from the last
-  /// ones. Returns false if no assignment is legal; run() must not be called
-  /// then. Problems must have the shape's domains and scopes.
+  /// Compiles the program if the live values of `problem` differ from those of
+  /// the last call. Returns false if no assignment is legal; run() must not be
+  /// called then. Problems must have the shape's domains and scopes.
   bool prepare(const Problem &problem);
 
   void run(const Problem &problem, Objective objective);

@@ -2,9 +2,10 @@
 //
 // Only tables with an infinity can remove values, and most tables have none.
 //
-// Eliminating a variable connects its neighbours to a clique. The variable's
-// score is the size of the clique's table, or the weight of the added edges.
-// Only the scores of neighbours (and, for fill, of their neighbours) change.
+// Eliminating a variable connects all its neighbours to each other, as a
+// clique. The variable's score is the size of the clique's table, or the weight
+// of the added edges. Only the scores of neighbours (and, for fill, of their
+// neighbours) change.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,12 +1,13 @@
 //===- elimination_plan.h - Live values, order of elimination ---*- C++ -*-===//
 //
 // Live values are found by generalised arc consistency: a value is live if
-// every table over its variable has a finite entry of that value and other live
-// values. Removing the other values loses no legal assignment and shrinks
-// tables.
+// every table over its variable has a finite entry that combines the value with
+// live values of the other variables. Removing all other values loses no legal
+// assignment and makes the tables smaller.
 //
-// The order affects only the size of intermediate tables. It depends on domains
-// and scopes alone, so problems that differ in their costs share an order.
+// The order of elimination affects only the size of intermediate tables. The
+// order depends only on domains and scopes, so problems that differ in their
+// costs share an order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@ namespace mtplan::planner {
 /// Lists the live values of each variable, ascending.
 using LiveValues = std::vector<std::vector<int>>;
 
-/// If a variable has no live value, no assignment is legal; the converse does
-/// not hold.
+/// Returns the live values. If a variable has no live value, no assignment is
+/// legal; the converse does not hold.
 LiveValues liveValues(const Problem &problem);
 
 struct EliminationOrder {

@@ -56,8 +56,8 @@ struct Bucket {
     std::size_t offset = 0;
     std::vector<std::size_t> strides; ///< per outer variable
   };
-  /// Copies an input, repeated along those of the block's variables that the
-  /// input lacks.
+  /// Describes a copy of an input that is repeated along the block's variables
+  /// that the input lacks.
   struct Expansion {
     std::size_t from = 0, to = 0, rows = 0, fromRow = 0;
     std::vector<std::size_t> pick; ///< per entry of a block: offset in a row

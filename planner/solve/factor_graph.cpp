@@ -132,10 +132,11 @@ std::vector<std::string> check(const ChainProblem &chain) {
     const std::string number = std::to_string(i);
     if (i + 1 < chain.links.size() && !fits(link, chain.links[i + 1]))
       errors.push_back("links " + number + " and " + std::to_string(i + 1) +
-                       ": out and in do not match");
+                       ": the out variables of the first do not match the in "
+                       "variables of the second");
     if (link.repeat > 1 && !fits(link, link))
-      errors.push_back("copies of link " + number +
-                       ": out and in do not match");
+      errors.push_back("repeats of link " + number +
+                       ": the out variables do not match the in variables");
     for (auto [variable, id] : link.shared) {
       int domain = link.problem.domains[variable];
       if (sharedDomains.emplace(id, domain).first->second != domain)

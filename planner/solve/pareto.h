@@ -3,9 +3,10 @@
 // A point is the time, the memory and the excess of a partial solution. The
 // excess is the Lagrangian cost (time + lambda * memory) of the point minus the
 // least Lagrangian cost of any point of the same table entry. The excess of a
-// combined point is the sum of its parts' excesses plus the cost of the chosen
-// value above the cheapest. A point is pruned if its excess plus the least
-// excess of the rest of the solution exceeds the gap to the incumbent.
+// combined point is the sum of its parts' excesses, plus the cost of the chosen
+// value minus the cost of the cheapest value. A point is pruned if its excess
+// plus the least excess of the rest of the solution exceeds the gap to the
+// incumbent.
 //
 // A Pareto elimination is a bucket elimination whose entries are Pareto fronts.
 // A plain elimination at the same lambda runs first and bounds the rest of the
@@ -32,8 +33,8 @@ struct ParetoPoint {
   int left = -1, right = -1;
 };
 
-/// Removes dominated points (of equal points the first stays) and sorts the
-/// rest by memory. A point with more memory that is faster by at most
+/// Removes dominated points and sorts the other points by memory. Among equal
+/// points, the first stays. A point with more memory that is faster by at most
 /// `indifference` counts as dominated.
 void keepPareto(std::vector<ParetoPoint> &points, double indifference);
 

@@ -18,8 +18,8 @@ Calls: TypeAlias = "Counter[tuple[str, str, str, int]]"
 
 @dataclass(frozen=True)
 class Reason:
-    """Holds a known difference of a library: the calls that it issues, and the
-    planned ones that they replace.
+    """Holds a known difference of a library: the planned calls that it leaves
+    out, and the calls that it issues instead.
 
     >>> Reason("x", Counter(), Counter()).words
     'x'
@@ -27,7 +27,7 @@ class Reason:
 
     words: str
     planned: Calls  #: lines of the plan that the library leaves out
-    issued: Calls  #: what the library issues instead
+    issued: Calls  #: calls that the library issues instead
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _mode() -> Any:
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (),
                                kwargs: Any = None) -> Any:
-            if dtensor in types:  # DTensor dispatches its local operators
+            if dtensor in types:  # DTensor then dispatches local operators
                 return NotImplemented
             name = str(getattr(function, "_overloadpacket", function))
             kind, place = OPERATORS.get(name, ("", 0))
@@ -83,7 +83,7 @@ def _mode() -> Any:
 
 
 def _ranks_of(group: Any) -> tuple[int, ...]:
-    """Returns the ranks of a group, given by name, as it is, or boxed."""
+    """Returns the ranks of a group: a name, a ProcessGroup or a boxed one."""
     distributed = torch_module("distributed")
     if isinstance(group, str):
         group = torch_module("distributed.distributed_c10d"
@@ -94,7 +94,7 @@ def _ranks_of(group: Any) -> tuple[int, ...]:
 
 
 def _bytes_of(args: Any, name: str) -> int:
-    """Returns the bytes that a rank passes in."""
+    """Returns the bytes that a rank passes to a collective."""
     given = args[1] if "_base_" in name or "_coalesced_" in name else args[0]
     tensors = given if isinstance(given, (list, tuple)) else [given]
     return sum(one.numel() * one.element_size() for one in tensors)
@@ -203,13 +203,13 @@ def reasons_of(plan: Plan, groups: list[_Group], device: str) -> list[Reason]:
             reasons.append(Reason(words, planned, issued))
 
     ledger = plan.collectives
-    add("clip_grad_norm_: the gradient norm is the training loop's",
+    add("clip_grad_norm_: the training loop computes the gradient norm",
         [line for line in ledger if line.axis == "all"], Counter())
-    add("loss: each replica of PyTorch keeps its own",
+    add("loss: each PyTorch replica keeps its own loss",
         [line for line in ledger if line.axis == "dp" and line.cause == "loss"],
         Counter())
     if plan.parallelism.pp > 1:
-        add("loss: the last stage tells the others", [], Counter({
+        add("loss: the last stage broadcasts it", [], Counter({
             ("update", "broadcast", "pp", 8): plan.parallelism.pp}))
     _add_data_parallel(plan, groups, add)
     _add_tensor_parallel(plan, add, device)
@@ -322,8 +322,8 @@ def _add_sequence_parallel(degrees: Record, lines: list[Record], add: Any
                 phase, _, axis, size = key_of(line)
                 summed[phase, "all_reduce", axis, size] += int(
                     line.count_per_step)
-        add("loss_parallel: computes the loss of all tokens on every rank, and "
-            "not that of a part of the sequence", values, summed)
+        add("loss_parallel: computes the loss of all tokens on every rank, "
+            "and not only of its part of the sequence", values, summed)
     once = [line for line in lines if line.phase == "update"
             and line.kind == "all_reduce" and line.cause != "loss"]
     # Partial sums accumulate if fully_shard communicates once per step.

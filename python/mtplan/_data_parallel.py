@@ -20,8 +20,8 @@ def groups_of(module: Any, family: Family) -> Iterator[list[Any]]:
     """Returns the modules whose parameters are grouped in one collective.
 
     These are the embedding, every layer, and the last norm with the head. If
-    embedding and head are tied, whatever is in no layer is left to the root.
-    Modules of other stages have no parameters, and are left out.
+    embedding and head are tied, modules outside the layers are left to the
+    root. Modules of other stages have no parameters, and are left out.
 
     >>> from types import SimpleNamespace
     >>> from mtplan._plan_names import FAMILIES
@@ -80,7 +80,7 @@ def divide_samples(plan: Plan, root: Any, model: Any, family: Family,
 
 def _shard_after_evaluation(root: Any, _: Any, __: Any) -> None:
     """Frees gathered weights after a forward that no backward follows, because
-    the optimizer may change its shards before the next forward."""
+    the optimizer may change the shards before the next forward."""
     if not root.training or not torch_module().is_grad_enabled():
         shard(root)
 
@@ -100,8 +100,8 @@ def begin_step(plan: Plan, root: Any) -> None:
 
 
 def end_step(plan: Plan, root: Any) -> None:
-    """Ends the step of a root, after all its backwards: gradients are averages
-    over replicas, and the optimizer sees shards.
+    """Ends the step of a root, after all its backwards. Gradients are then
+    averaged over replicas, and the optimizer sees shards.
 
     >>> end_step(plan, stage)  # doctest: +SKIP
     """
@@ -121,7 +121,7 @@ def reset_step(root: Any) -> None:
     >>> reset_step(model)  # doctest: +SKIP
     """
     # The first forward decides which module is the root. A step that failed
-    # earlier left no state.
+    # before its first forward left no state.
     if root._get_fsdp_state()._is_root is not None:
         root.reset_iter_state()
     root.set_manual_backward_finalization(False)

@@ -12,7 +12,7 @@ from mtplan._torch import is_module
 
 #: Returns the plan that a search with these keywords finds.
 Search = Callable[[dict[str, Any]], Plan]
-_MOST = 6  # most faults that are avoided one after another
+_MOST = 6  # largest number of faults that are avoided one after another
 
 
 def check_executor(executor: str | None) -> None:
@@ -28,8 +28,9 @@ def check_executor(executor: str | None) -> None:
 
 
 def model_and_module(model: Any) -> tuple[Any, Any]:
-    """Returns what is planned, and the module that will be parallelized,
-    if any. For a module of transformers, its configuration is planned.
+    """Returns the model to plan, and the module to parallelize, if any.
+
+    For a module of transformers, the model to plan is its configuration.
 
     >>> model_and_module("config.json")
     ('config.json', None)
@@ -67,7 +68,7 @@ def narrowed(key: str, given: Any, wanted: Any) -> Any:
 
 
 def _merged_pins(given: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Returns the pins of user and PyTorch, which may name the same operators.
+    """Returns the pins of the user and of PyTorch, which may overlap.
 
     >>> _merged_pins(["wte=vocab"], ["wte=vocab", "ln_f=replicated"])
     ['wte=vocab', 'ln_f=replicated']
@@ -89,8 +90,9 @@ def fastest(search: Search, given: Mapping[str, Any], module: Any = None,
     does not support are added, one after another, and every alternative is
     tried. If 1f1b has too few micro-batches, other schedules are tried, and not
     smaller micro-batches. ``settable`` names the keywords that may be added
-    (default: all). The notes of the plan name what was added. Raises ``Error``
-    for keywords that contradict, and whatever ``search`` raises.
+    (default: all). The notes of the plan name the added keywords. Raises
+    ``Error`` for keywords that contradict PyTorch's needs, and whatever
+    ``search`` raises.
 
     >>> import mtplan
     >>> plan = fastest(lambda keywords: mtplan.plan(

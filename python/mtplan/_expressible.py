@@ -26,7 +26,7 @@ class Verdict:
     []
     """
 
-    split: Split = field(default_factory=Split)  #: over tp
+    split: Split = field(default_factory=Split)  #: splits over tp
     faults: list[str] = field(default_factory=list)
     ways: list[dict[str, Any]] = field(default_factory=list)
     nearest: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Verdict:
                 else [])
 
 
-#: Holds the values that PyTorch always needs, and why.
+#: Maps keywords to the values that PyTorch always needs, and to the reasons.
 ALWAYS: dict[str, tuple[Any, str]] = {
     "cp": (1, "context_parallel of PyTorch runs ring attention with "
               "collectives that the plan does not count"),
@@ -53,7 +53,7 @@ ALWAYS: dict[str, tuple[Any, str]] = {
     "offload": ("none", "CPUOffloadPolicy moves weights and not only the "
                         "optimizer's state"),
     "zero_ranks": ("all", "fully_shard would sum gradients twice, over shards "
-                          "and then over copies, in an order of its own")}
+                          "and then over replicas, unlike the plan")}
 
 
 def family_of(plan: Plan) -> Family:
@@ -87,7 +87,7 @@ def judged(plan: Plan) -> Verdict:
     precision = report["hardware"]["precision"]
     if precision in ("fp8", "fp16"):
         verdict.faults.append(
-            "fp16: the loss scale is the training loop's, not the module's"
+            "fp16: the training loop scales the loss, not the module"
             if precision == "fp16" else
             "fp8: modules of transformers compute in bf16 or fp32")
         verdict.nearest["precision"] = "bf16"
@@ -223,7 +223,7 @@ def _wrong_module(model: dict[str, Any], kind: str, family: Family,
         faults.append(f"the plan is for a vocabulary of {model['vocabulary']},"
                       f" and the module has {config.vocab_size}")
     if getattr(config, "add_cross_attention", False):
-        faults.append("the plan has no cross-attention, and the module has")
+        faults.append("the module has cross-attention, and the plan has not")
     count = sum(one.numel() for one in module.parameters())
     added = model["padding_parameters"]
     if not faults and count not in (model["parameters"],
@@ -247,10 +247,10 @@ def _wrong_dropout(module: Any) -> list[str]:
     rates = {key: getattr(module.config, key, 0) for key in (
         "attn_pdrop", "embd_pdrop", "resid_pdrop", "attention_dropout",
         "hidden_dropout_prob", "attention_probs_dropout_prob")}
-    if not any(rates.values()):  # the modules may have been edited
+    if not any(rates.values()):  # the modules may have other rates
         rates = {name: one.p for name, one in module.named_modules()
                  if isinstance(one, dropout)}
-    return [f"{name} {rate}: a rank of PyTorch draws its own mask, and the "
+    return [f"{name} {rate}: each PyTorch rank draws its own mask, but the "
             "plan's masks do not depend on the split; set it to 0"
             for name, rate in rates.items() if rate]
 

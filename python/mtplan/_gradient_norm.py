@@ -51,7 +51,7 @@ def _squares(plan: Plan, module: Any, given: dict[str, Any]) -> Any:
         torch.zeros((), dtype=torch.float64, device=first.device)
         for bits in range(2 ** len(axes))}
     groups: dict[str, Any] = {}
-    counted = set()  # a tied table of two stages counts in the first
+    counted = set()  # a table tied between two stages counts in the first
     if pipeline and distributed.get_rank(pipeline.group) and pipeline.tied:
         counted.add(id(pipeline.tied.weight))
     for name, one in given.items():

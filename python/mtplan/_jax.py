@@ -1,4 +1,4 @@
-"""Gives a plan to JAX: shardings of arrays, and hooks for activations."""
+"""Expresses a plan in JAX: shardings of arrays, and hooks for activations."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Shardings:
 
         ``state`` is any tree, such as ``optax.adamw(...).init(params)``. An
         array whose path ends in that of a parameter, and that has its shape, is
-        sharded as the plan says, also if other parameters are masked. All
-        others are replicated, with a warning for arrays of several numbers.
+        sharded as the plan says, also if other parameters are masked. All other
+        arrays are replicated, with a warning if one has several elements.
 
         >>> shardings.optimizer(state)  # doctest: +SKIP
         """
@@ -100,8 +100,8 @@ class Shardings:
     def inputs(self, batch: Any) -> Any:
         """Returns a tree of the shardings of a batch: samples over dp.
 
-        The first dimension of every array is the samples of a step, with those
-        of replica 0 first.
+        The first dimension of every array counts the samples of a step. The
+        samples of replica 0 come first.
 
         >>> shardings.inputs({"tokens": tokens})  # doctest: +SKIP
         """
@@ -113,7 +113,7 @@ class Shardings:
     def constrain(self, name: str, value: Any) -> Any:
         """Puts a value and its gradient into the layouts of the plan.
 
-        ``name`` is the label of an operator, whose result ``value`` is:
+        ``value`` is the result of the operator with the label ``name``, such as
         ``h.0.attn.q``, or ``h.*.attn.q`` in a loop over an array of all layers.
         The dimensions of ``value`` are samples, sequence and features; the
         features may be divided into heads. If ``name`` is the label of a
@@ -139,7 +139,7 @@ class Shardings:
     def _gathered(self, stored: Stored, value: Any, last: bool) -> Any:
         """Returns a weight, or one layer of it, as operators use it.
 
-        ``last`` says whether its gradient is sharded over dp here.
+        ``last`` says whether the gradient is sharded over dp here.
         """
         used = used_dims(self._kinds, stored)
         back = gradient_dims(self.plan, stored) if last else used
@@ -220,11 +220,12 @@ class Shardings:
         """Returns a function of parameters and a batch that returns the loss
         and its gradients, as ``jax.value_and_grad`` does.
 
-        ``loss(params, batch)`` is the mean over a micro-batch. A loop calls it
-        for each micro-batch, and all have the same weight. Sums are in float32
-        at least. A scalar in the batch goes to every micro-batch. Weights are
-        gathered over dp before forward, and with ZeRO 3 again in backward.
-        Raises ``Error`` for a batch of another size than the plan's.
+        ``loss(params, batch)`` is the mean over a micro-batch. A loop calls
+        ``loss`` for each micro-batch; all micro-batches have the same weight.
+        Sums are at least in float32. A scalar in the batch goes to every
+        micro-batch. Weights are gathered over dp before forward, and with ZeRO
+        3 again in backward. Raises ``Error`` for a batch of another size than
+        the plan's.
 
         >>> loss, gradients = shardings.value_and_grad(loss_of)(
         ...     params, batch)  # doctest: +SKIP
@@ -265,7 +266,7 @@ class Shardings:
         return run
 
     def _divided(self, array: Any) -> Any:
-        """Returns the samples of each micro-batch, of all replicas."""
+        """Divides the samples of all replicas into micro-batches."""
         degrees = self.plan.parallelism
         shape = (degrees.dp, degrees.micro_batches, degrees.micro_batch)
         if not array.shape:
@@ -279,8 +280,9 @@ class Shardings:
                ) -> tuple[Any, Any]:
         """Returns the parameters and the state after a step of an optimizer.
 
-        ``optimizer`` has the ``update`` of optax, which returns what is added
-        to the parameters. From ZeRO stage 1 on, a replica updates its shard.
+        ``optimizer`` has the ``update`` of optax, which returns the changes to
+        add to the parameters. From ZeRO stage 1 on, a replica updates its
+        shard.
 
         >>> params, state = shardings.update(
         ...     optax.adamw(1e-3), params, gradients, state)  # doctest: +SKIP

@@ -65,14 +65,15 @@ def _other_axes(plan: Plan) -> Verdict:
         verdict.faults.append(f"tp2 {degrees.tp2}: the mesh has one axis tp")
         verdict.nearest["tp_axes"] = 1
     for key, plain, why in (
-            ("pp", 1, "a sharding has no stages; they are a loop over "
-                      "ppermute, in the model"),
-            ("cp", 1, "ring attention is in the model, and no sharding of it"),
-            ("ep", 1, "the exchange of tokens is in the model, and no sharding "
-                      "of it"),
-            ("virtual_stages", 1, "they need pp"),
+            ("pp", 1, "a sharding has no stages; the model implements them "
+                      "as a loop over ppermute"),
+            ("cp", 1, "the model implements ring attention, not a sharding"),
+            ("ep", 1, "the model implements the exchange of tokens, not a "
+                      "sharding"),
+            ("virtual_stages", 1, "virtual stages need pp"),
             ("tiles", 1, "a weight is gathered as a whole"),
-            ("offload", "none", "the update on the host is the optimizer's")):
+            ("offload", "none", "the optimizer decides whether it updates on "
+                                "the host")):
         if degrees[key] != plain:
             verdict.faults.append(f"{key} {degrees[key]}: {why}")
             verdict.nearest[{"virtual_stages": "vp"}.get(key, key)] = plain

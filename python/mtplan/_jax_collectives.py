@@ -87,8 +87,8 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
     ['gradient norm', 'loss']
     """
     changed = _Changed(ledger)
-    changed.by("gradient norm: the optimizer's, which sums it where it wants "
-               "it", lambda line: line.axis == "all", lambda line: [])
+    changed.by("gradient norm: computed by the optimizer, which chooses where "
+               "to sum it", lambda line: line.axis == "all", lambda line: [])
     changed.by("loss: XLA sums one number over dp in each forward, and knows "
                "that tp ranks have the same one",
                lambda line: line.cause == "loss" and line.phase == "update",
@@ -106,7 +106,7 @@ def reasons_of(plan: Plan, ledger: list[Record], platform: str,
     once = {(line.cause, line.axis) for line in plan.collectives
             if line.phase == "update" and line.kind != "all_gather"}
     if plan.parallelism.micro_batches > 1:
-        changed.by("micro-batches: XLA sums gradients in each of them",
+        changed.by("micro-batches: XLA sums gradients in each micro-batch",
                    lambda line: (line.cause, line.axis) in once
                    and line.phase == "backward",
                    lambda line: [Record(

@@ -126,7 +126,7 @@ def _axes(sizes: dict[str, int]) -> dict[Groups, str]:
 def _collectives(line: str, axes: dict[Groups, str], devices: int,
                  elements: dict[tuple[str, int], str], rest: str
                  ) -> Iterator[tuple[str, str, str, int]]:
-    """Returns the collectives of a line; there are several in a tuple."""
+    """Returns the collectives of a line: one for each element of a tuple."""
     match = _COLLECTIVE.search(line)
     if match is None:
         return
@@ -140,7 +140,7 @@ def _collectives(line: str, axes: dict[Groups, str], devices: int,
     if size == 1:
         return
     shapes = [_bytes(one) for one in _SHAPE.finditer(match["type"])]
-    if match["start"] and kind != "all-reduce":  # operands and results
+    if match["start"] and kind != "all-reduce":  # operands, then results
         shapes = shapes[:1] if kind == "collective-permute" \
             else shapes[:len(shapes) // 2]
     elif kind == "all-gather":
@@ -170,7 +170,8 @@ def _phase(name: str, rest: str) -> str:
 def _elements(lines: list[str]) -> dict[tuple[str, int], str]:
     """Returns the names of the elements of tuples.
 
-    XLA combines collectives, whose elements keep the names they had.
+    XLA combines collectives into one on a tuple, whose elements keep the names
+    of the original operations.
 
     >>> _elements(['%e = f32[2] get-tuple-element(%r), index=1, '
     ...            'metadata={op_name="f/transpose(g)/h"}'])
@@ -193,7 +194,7 @@ def _bytes(shape: re.Match[str]) -> int:
 
 
 def _groups(line: str, devices: int) -> Groups:
-    """Returns the groups of devices, or the pairs that exchange."""
+    """Returns the groups of devices, or the pairs that exchange data."""
     counted = _COUNTED.search(line)
     if counted:
         count, size = map(int, counted["shape"].split(","))
@@ -217,7 +218,7 @@ def _groups(line: str, devices: int) -> Groups:
 
 
 def _numbers(order: str) -> list[int]:
-    """Returns the numbers of devices in an order that XLA writes.
+    """Returns the devices in the order that a text of XLA describes.
 
     >>> _numbers("[2,2]T(1,0)"), _numbers("3,1")
     ([0, 2, 1, 3], [3, 1])

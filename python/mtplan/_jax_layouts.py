@@ -23,7 +23,7 @@ from mtplan._tensor_split import Split, layout_over
 #: Names the axes that split each dimension, major axis first.
 Dims: TypeAlias = tuple[tuple[str, ...], ...]
 
-#: Lists the families whose names are known; Mistral has those of Llama.
+#: Maps families to the names of their modules; Mistral uses those of Llama.
 KINDS = {**FAMILIES, "mistral": FAMILIES["llama"]}
 
 
@@ -89,9 +89,9 @@ def spec_of(dims: Dims) -> Any:
 class Hook:
     """Holds the layouts over tp through which the result of an operator goes.
 
-    ``forward`` lists them in order, the last for the operators that read the
-    value; ``back`` lists those of its gradient. ``shape`` is the shape over
-    all ranks, and ``dims`` its split over the other axes.
+    ``forward`` lists the layouts of the value in order; operators read the
+    value in the last one. ``back`` lists the layouts of its gradient. ``shape``
+    is the shape over all ranks, and ``dims`` its split over the other axes.
 
     >>> Hook((8, 32, 64), (("dp",), (), ()), ("S1", "R"), ("S1",)).dims
     (('dp',), (), ())

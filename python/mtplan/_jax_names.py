@@ -1,9 +1,9 @@
 """Finds the parameters of a plan in a tree of parameters of JAX.
 
 A leaf has a path such as ``model.layers.3.self_attn.q_proj.kernel``. A pattern
-is such a path with ``*`` for one name, mostly the number of the layer. The
-plan's own labels are known, and the names of Hugging Face's checkpoints, where
-Flax writes ``kernel``, ``embedding`` and ``scale`` for ``weight``.
+is such a path with ``*`` for one name, mostly the number of the layer. Known
+patterns are the plan's own labels and the names in Hugging Face's checkpoints.
+Flax's names ``kernel``, ``embedding`` and ``scale`` count as ``weight``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def path_of(keys: Iterable[Any]) -> str:
     """
     words = []
     for key in keys:
-        for name in ("key", "idx", "name"):  # keys of JAX's trees
+        for name in ("key", "idx", "name"):  # attributes of JAX's keys
             key = getattr(key, name, key)
         words += re.split(r"[./]", _NUMBERED.sub(r"\1.\2", str(key)))
     if words[0] == "params":
@@ -112,7 +112,7 @@ def parameters_of(plan: Plan) -> dict[str, Stored]:
 
 def matched(plan: Plan, kind: str, tree: Any, names: dict[str, str] | None
             ) -> list[Stored]:
-    """Returns the parameter of a plan for each leaf of a tree, in its order.
+    """Returns the parameter of a plan for each leaf of a tree, in tree order.
 
     ``names`` maps patterns to labels, and is tried first. Raises ``Error`` with
     every leaf that is no parameter of the plan or has another shape, and with

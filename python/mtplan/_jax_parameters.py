@@ -12,8 +12,8 @@ from mtplan._plan import Plan
 def used_dims(kinds: dict[str, str], stored: Stored) -> Dims:
     """Returns how an operator uses a parameter: replicated over dp.
 
-    ``kinds`` says how operators are split over tp. An operator that is missing
-    there uses parameters as they are stored over tp.
+    ``kinds`` says how operators are split over tp. An operator that ``kinds``
+    lacks uses parameters as they are stored over tp.
 
     >>> used_dims({"h.0.attn.q": "column"}, Stored(
     ...     "h.0.attn.q.weight", (64, 64), (("tp", "dp"), ())))

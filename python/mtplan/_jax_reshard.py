@@ -87,7 +87,7 @@ def all_but_gathered(primitive: Any, *_: Any, **__: Any) -> bool:
     return primitive.name not in _FORMS
 
 
-#: Begins the name under which a program has the operators of ``products``.
+#: Begins the scope name of the operators of ``products`` in a program.
 PRODUCTS = "mtplan_products_"
 
 

@@ -1,9 +1,9 @@
 """Applies a plan to a module of transformers with PyTorch's own parts.
 
 ``torch.distributed.pipelining`` runs the stages (``_pipeline``), DTensor splits
-over tp (``_tensor_parallel``), ``fully_shard`` and ``replicate`` work over dp
-(``_data_parallel``), and ``checkpoint_wrapper`` recomputes. All that PyTorch
-cannot express is reported before the module is changed.
+weights over tp (``_tensor_parallel``), ``fully_shard`` and ``replicate`` work
+over dp (``_data_parallel``), and ``checkpoint_wrapper`` recomputes layers. All
+that PyTorch cannot express is reported before the module is changed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _compare_weights(module: Any, mesh: Any) -> None:
         for sums, kind in ((lowest, "MIN"), (highest, "MAX")):
             distributed.all_reduce(sums, getattr(distributed.ReduceOp, kind),
                                    group=mesh.get_group(number))
-    # Processors add in different orders.
+    # The sums may round differently, because processors add in other orders.
     differs = (highest - lowest > 1e-9 * highest).tolist()
     if any(differs):
         raise Error(f"{names[differs.index(True)]}: its values differ between "

@@ -19,9 +19,9 @@ from mtplan._tensor_split import Split
 SCHEDULES = {"gpipe": "ScheduleGPipe", "1f1b": "Schedule1F1B",
              "interleaved": "ScheduleInterleaved1F1B",
              "zero-bubble": "ScheduleInterleavedZeroBubble"}
-_SINGLE = ("gpipe", "1f1b")  # these take one stage and not a list
+_SINGLE = ("gpipe", "1f1b")  # their classes take one stage and not a list
 
-#: Marks messages of backward, which pass between the same ranks as forward's.
+#: Marks messages of backward, which use the same ranks as those of forward.
 BACKWARD_TAG = 1
 
 
@@ -35,7 +35,7 @@ class Pipeline:
 
     def __init__(self, plan: Plan, module: Any, family: Family, split: Split,
                  mesh: Any, dtype: Any) -> None:
-        """Makes the stages of a module that ``keep_stages`` cut.
+        """Makes the stages of a module that ``keep_stages`` has reduced.
 
         ``mesh`` has the dimension pp, and ``dtype`` is that of the messages.
         """
@@ -87,7 +87,7 @@ class Pipeline:
         schedule = self._schedule(batch["input_ids"].shape[1])
         self._entered = entered
         losses: list[Any] = []
-        before = None  # a gradient that has been summed over stages
+        before = None  # a gradient that is already summed over stages
         if self.tied is not None:
             before, self.tied.weight.grad = self.tied.weight.grad, None
         if degrees.dp > 1:
@@ -101,7 +101,7 @@ class Pipeline:
                 target_mbs=[None] * count, losses=losses,
                 return_outputs=False)
         except BaseException:
-            self._schedules.clear()  # they hold what is left of the step
+            self._schedules.clear()  # they hold the state of the failed step
             raise
         if degrees.dp > 1:
             for stage in self.stages.values():
@@ -145,8 +145,11 @@ class Pipeline:
         return self._schedules[length]
 
     def _received(self, number: int, length: int) -> tuple[Any, ...]:
-        """Returns an example of what a virtual stage receives: nothing for the
-        first, and a loss for the one after the last."""
+        """Returns an example of the value that a virtual stage receives.
+
+        Stage 0 receives nothing. The number after that of the last stage stands
+        for the loss.
+        """
         degrees = self._plan.parallelism
         all_layers = layers_of_stages(self._plan)
         if number == 0:
@@ -161,7 +164,10 @@ class Pipeline:
 
 
 def _pair_group(mine: list[int]) -> Any:
-    """Returns a group of two ranks; every rank calls this with its own pair."""
+    """Returns the group of a pair of ranks, or None outside of the pair.
+
+    All ranks call this function together, each with the pair of its pipeline.
+    """
     distributed = torch_module("distributed")
     pairs: list[Any] = [None] * distributed.get_world_size()
     distributed.all_gather_object(pairs, mine)
@@ -182,14 +188,14 @@ def local_part(gradient: Any) -> Any:
 
 @functools.cache
 def _stage_class() -> Any:
-    """Returns a PipelineStage that says when it enters forward and backward,
-    and tags the messages of backward."""
+    """Returns a subclass of PipelineStage that reports when it enters forward
+    and backward, and that tags the messages of backward."""
     base = torch_module("distributed.pipelining").PipelineStage
     module = torch_module().nn.Module
 
     class Shell(module):  # type: ignore[misc,valid-type]
-        """Hides a stage's ``fully_shard`` from PipelineStage, which would take
-        over from ``begin_step`` and ``end_step``."""
+        """Hides a stage's ``fully_shard`` from PipelineStage, which would
+        otherwise override ``begin_step`` and ``end_step``."""
 
         def __init__(self, stage: Any) -> None:
             super().__init__()

@@ -32,7 +32,7 @@ class Plan:
     """
 
     def __init__(self, found: _core.FoundPlan) -> None:
-        """Takes the core's plan, whose report is read once."""
+        """Takes the core's plan, and reads its report once."""
         self._found = found
         self._report = json.loads(found.json(False), object_hook=Record)
         self._added_notes: list[str] = []
@@ -190,7 +190,7 @@ class Plan:
 
     def explain(self) -> str:
         """Returns a line for the plan, for each listed alternative and for each
-        mesh without a plan. A line names the cost or limit that decided.
+        mesh without a plan. Each line names the cost or limit that decided.
 
         >>> import mtplan
         >>> print(mtplan.plan("examples/llama-3-8b.json").explain())
@@ -201,13 +201,13 @@ class Plan:
     def verify(self) -> Record:
         """Proves the plan by execution, as ``mtplan --verify`` does.
 
-        The step runs with smaller dimensions and in double precision, once
-        divided as planned over all ranks, at most 256, and once undivided on
-        one rank. The loss, every gradient and every updated parameter must
-        agree, and the executed collectives must be those that the plan lists.
+        The step runs with smaller dimensions and in double precision: once
+        divided as planned over all ranks, and once undivided on one rank. The
+        loss, every gradient and every updated parameter must agree, and the
+        executed collectives must be those that the plan lists.
 
-        Returns ``holds``; the numbers ``ranks`` and ``tensors`` of what was
-        compared; ``worst_error``, the largest difference relative to the
+        Returns a record: ``holds``; the numbers of compared ``ranks`` and
+        ``tensors``; ``worst_error``, the largest difference relative to the
         largest element of its tensor, or None if a run failed; ``worst``, the
         name of that tensor; ``failures``, a sentence each. Raises ``Error`` for
         more than 256 ranks. Ctrl-C takes effect after the proof.
@@ -269,7 +269,8 @@ class Plan:
         "deepspeed", "torchtitan", "accelerate", "hf-tp-plan", "jax", "shardy",
         "dtensor", "mesh-tensorflow" or "constraints".
 
-        Choices that belong elsewhere, such as the script, become warnings.
+        Choices that must be set elsewhere, such as in the training script, are
+        issued as warnings.
         Raises ``Error`` for an unknown notation, and, with the reasons, for
         a plan that the notation's tool would not run as planned.
 
@@ -304,8 +305,8 @@ class Plan:
                 ) -> None:
         """Compiles the plan into a folder that ``train`` and ``mtrun`` read.
 
-        ``cuda`` also writes a stand-alone CUDA and NCCL program. A zero-bubble
-        schedule postpones no gradients when it runs; ``plan(..., output=...)``
+        ``cuda`` also writes a stand-alone CUDA and NCCL program. A compiled
+        zero-bubble schedule postpones no gradients; ``plan(..., output=...)``
         searches only plans that run as planned. Raises ``Error`` if the plan cannot
         be compiled or the folder cannot be written.
 
@@ -323,14 +324,14 @@ class Plan:
         """Applies the plan to a module of transformers, in place.
 
         ``module`` is a LlamaForCausalLM, Qwen2ForCausalLM, GPT2LMHeadModel or
-        BertForMaskedLM, and the plan one for its configuration. Every rank
-        calls this with the same weights, which are compared, after
-        ``torch.distributed.init_process_group``. ``device_mesh`` has the
+        BertForMaskedLM, and the plan is for its configuration. After
+        ``torch.distributed.init_process_group``, every rank calls this method
+        with the same weights, which are compared. ``device_mesh`` has the
         dimensions dp and tp, and pp if there are stages (default: all ranks,
         pp outermost and tp innermost, on the module's device).
 
-        With stages, the module keeps those of this rank, under their names,
-        and frees the memory of the others. Only ``backward`` runs the module.
+        With stages, the module keeps the stages of this rank, under their
+        names, and frees the memory of the others. Only ``backward`` runs it.
 
         ``module.config`` is changed (``use_cache``, and with selective
         recomputation ``_attn_implementation``), and ``loss_parallel`` stays on
@@ -379,9 +380,9 @@ class Plan:
     def clip_grad_norm(self, module: Any, max_norm: float) -> float:
         """Scales gradients so that their global norm is at most ``max_norm``.
 
-        Every rank calls it after ``backward``. Returns the 2-norm before
-        scaling, over all shards and stages; a weight that two stages share
-        counts once. Raises ``Error`` as ``backward`` does, and unless
+        Every rank calls this method after ``backward``. Returns the 2-norm
+        before scaling, over all shards and stages; a weight that two stages
+        share counts once. Raises ``Error`` as ``backward`` does, and unless
         ``max_norm`` is above 0.
 
         >>> import mtplan

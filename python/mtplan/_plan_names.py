@@ -1,7 +1,8 @@
 """Maps the labels of a plan to the names of modules of transformers.
 
-A plan stores matrices as [in, out]. ``torch.nn.Linear`` stores [out, in], and
-``Conv1D`` of GPT-2 [in, out] with q, k and v in one matrix.
+A plan stores matrices as [in, out]. ``torch.nn.Linear`` stores them as [out,
+in]. ``Conv1D`` of GPT-2 stores them as [in, out], with q, k and v in one
+matrix.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Family:
     post_norm: bool = False  #: whether norms follow the residual additions
     extra: dict[str, str] = field(default_factory=dict)  #: tied parameters
     front: tuple[str, ...] = ()  #: modules with parameters before the layers
-    back: tuple[str, ...] = ()  #: modules with parameters behind the layers
+    back: tuple[str, ...] = ()  #: modules with parameters after the layers
 
     def module(self, label: str) -> str:
         """Returns the name of the module that computes an operator.

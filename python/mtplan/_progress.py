@@ -1,4 +1,4 @@
-"""Shows how far a search is."""
+"""Shows the progress of a search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Progress: TypeAlias = Union[bool, Callable[[Record], object]]
 
 
 class Line:
-    """Shows a search on one line of a stream, each state over the previous one.
+    """Shows a search on one line of a stream; a state overwrites the last one.
 
     >>> import sys
     >>> Line(sys.stdout)(Record(seconds=3.0, open=1200, step_time=44.4))
@@ -53,7 +53,7 @@ class Line:
             self._width = 0
 
     def _show(self, text: str) -> None:
-        """Writes a text over the previous one, and blanks over its rest."""
+        """Overwrites the previous text, and fills its rest with blanks."""
         self._stream.write("\r" + text.ljust(self._width))
         self._stream.flush()
         self._width = len(text)
@@ -64,10 +64,11 @@ def watching(progress: Progress
              ) -> Iterator[Callable[[int, float], None] | None]:
     """Yields the function that the core calls during a search, or None.
 
-    True shows a line on standard error, which is erased at the end. A function
-    gets a record with ``seconds`` since the start, the number ``open`` of
-    configurations that are left to decide, and ``step_time``, the step of the
-    fastest plan so far in seconds, or None.
+    If ``progress`` is True, a line on standard error shows the search, and is
+    erased at the end. If it is a function, it gets a record with ``seconds``
+    since the start, the number ``open`` of configurations that are left to
+    decide, and ``step_time``, the step of the fastest plan so far in seconds,
+    or None.
 
     Raises ``TypeError`` if ``progress`` is neither.
 

@@ -36,18 +36,18 @@ def plan(model: Model, example_inputs: Any = None, *, gpus: int | None = None,
     that folder, and the search leaves out plans that cannot be compiled.
     ``executor="pytorch"`` leaves out what ``Plan.parallelize`` cannot run: it
     adds keywords, which the notes of the plan name, and rejects keywords that
-    contradict them. A module of transformers is then planned as its ``config``,
-    and the plan is one for its weights as they are.
+    contradict them. A module of transformers is then planned from its
+    ``config``, and the plan must fit the module's weights as they are.
 
-    ``progress=True`` shows on standard error how far the search is; a function
-    is called instead, at most twenty times a second, with a record: ``seconds``
-    since the start, the number ``open`` of configurations that are left to
-    decide, and ``step_time`` of the fastest plan so far in seconds, or None.
-    An exception of the function ends the search.
+    ``progress=True`` shows on standard error how far the search is. A function
+    instead of True is called at most twenty times a second, with a record:
+    ``seconds`` since the start, the number ``open`` of configurations that are
+    left to decide, and ``step_time`` of the fastest plan so far in seconds, or
+    None. An exception of the function ends the search.
 
     Every other keyword is a flag of the command that may stand in a constraints
     file, with "_" for "-"; ``help(mtplan.keywords)`` and docs/plan-files.md
-    list them. Numbers and words are given as such, several values as a list.
+    list these flags. A value is a number or a word, several values are a list.
     The search decides everything else.
 
     Raises ``Error`` for bad input, with every fault that was found,
@@ -155,7 +155,7 @@ def sweep(model: Model, over: str | Sequence[str], *,
     combination: the swept values, ``step_time_s`` in seconds, ``memory_bytes``
     of one GPU, and ``plan``. Without a plan, the last three are None and
     ``reason`` says why. ``pandas.DataFrame(rows)`` makes a table of the rows.
-    ``executor`` is that of ``plan``; it searches once more for every row.
+    ``executor`` is that of ``plan``, and needs one more search per row.
 
     Raises ``Error`` for bad input. Ctrl-C ends the searches.
 

@@ -86,7 +86,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                         *value.shape, self.hidden))
 
     class Entrance(base):  # type: ignore[misc,valid-type]
-        """Stands before a stage's first layer; returns the received value."""
+        """Replaces the layer before a stage; returns the received value."""
 
         received: Any = None
 
@@ -94,7 +94,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
             return self.received
 
         def check(self, _: Any, given: Any) -> None:
-            """Raises ``Error`` unless the next layer gets what was received."""
+            """Raises ``Error`` unless the layer gets the received value."""
             if given[0].shape != self.received.shape:
                 raise Error(
                     f"a layer is given {list(given[0].shape)}, and the stage "
@@ -102,7 +102,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
                     "a tensor, as those of transformers 5 do")
 
     class Exit(base):  # type: ignore[misc,valid-type]
-        """Stands after the last layer of a stage; keeps what will be sent."""
+        """Replaces the layer after a stage; keeps the value to send."""
 
         kept: Any = None
         whole: tuple[int, ...] = ()
@@ -112,7 +112,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
             return value.new_zeros(()).expand(self.whole)
 
     class Stage(base):  # type: ignore[misc,valid-type]
-        """Is a virtual stage; returns what is sent, or the loss if last."""
+        """Is a virtual stage; returns the value to send, or the final loss."""
 
         def __init__(self, model: Any, entrance: Any, exit_: Any) -> None:
             super().__init__()
@@ -140,7 +140,7 @@ def _parts() -> tuple[Any, Any, Any, Any]:
 
 def keep_stages(plan: Plan, module: Any, family: Family, rank: int,
                 dtype: Any) -> None:
-    """Replaces what a rank of the axis pp does not run, and so frees it.
+    """Replaces, and so frees, the modules that a rank of pp does not run.
 
     ``dtype`` is the type in which the stages compute.
 
@@ -163,7 +163,7 @@ def stage_of(plan: Plan, module: Any, family: Family, number: int, dtype: Any
     """Returns a module that runs one virtual stage.
 
     The result shares layers and parameters with ``module``. The function copies
-    the containers on the way to the list of layers, and that list.
+    only the list of layers and the modules that contain that list.
 
     >>> stage_of(plan, model, family, 0, torch.float32)  # doctest: +SKIP
     """

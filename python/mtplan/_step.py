@@ -17,8 +17,8 @@ from mtplan._tensor_split import layout_over
 
 
 def roots_of(module: Any) -> list[tuple[Any, Any]]:
-    """Returns what a step calls: the stages of a pipeline, or the module, each
-    with the model within it.
+    """Returns the modules that a step calls, each with the model within it:
+    the stages of a pipeline, or the whole module.
 
     >>> roots_of(3)
     [(3, 3)]
@@ -92,7 +92,7 @@ def _one_stage(plan: Plan, module: Any, batch: dict[str, Any],
         if degrees.dp > 1 and degrees.zero < 2:
             module.set_requires_gradient_sync(last)
         if degrees.dp > 1 and degrees.zero in (1, 2):
-            module.set_reshard_after_backward(last)  # weights stay whole
+            module.set_reshard_after_backward(last)  # weights stay gathered
         entered("forward")
         one = module(**part, return_dict=True).loss / count
         entered("backward")

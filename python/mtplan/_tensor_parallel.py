@@ -1,9 +1,9 @@
 """Splits modules over tp with DTensor and ``parallelize_module``.
 
-Weights are DTensors. Values between modules are plain tensors, of which the plan
-knows the layout; a hook on a module changes a layout by ``DTensor.redistribute``.
-Forward and backward have layouts of their own: q, k and v share one change, so
-that the gradients of their input are summed before they are communicated.
+Weights are DTensors. Values between modules are plain tensors, whose layouts
+the plan knows; a hook on a module changes a layout by ``DTensor.redistribute``.
+Values and gradients have different layouts. q, k and v share one layout change,
+so that the gradients of their input are summed before they are communicated.
 
 PyTorch is imported when the functions are called.
 """
@@ -45,7 +45,7 @@ def moved(value: Any, mesh: Any, source: str, target: str) -> Any:
         return value
     if source in ("R", "P") and target not in ("R", "P"):
         size = value.shape[int(target[1:])]
-        if size % mesh.size():  # from_local knows equal parts only
+        if size % mesh.size():  # from_local supports equal parts only
             raise Error(f"tp {mesh.size()} does not divide dimension "
                         f"{target[1:]} of size {size}")
     if target == "P" and source not in ("R", "P"):
@@ -95,7 +95,7 @@ def _functions() -> tuple[Any, Any]:
 
 
 def changed(value: Any, mesh: Any, change: Change) -> Any:
-    """Returns a value in the layout of its use; autograd changes the gradient.
+    """Returns a value in another layout; autograd also changes its gradient.
 
     >>> changed(3, None, Change("R", "R", "S1", "S1"))
     3
@@ -150,7 +150,7 @@ def _style() -> Any:
         out_last = (isinstance(module, torch.nn.Embedding)
                     or hasattr(module, "nf"))
         for name, parameter in module.named_parameters(recurse=False):
-            # A tied parameter may have been split by its other module.
+            # The other module of a tied parameter may have split it already.
             part = self.summed.get(id(parameter))
             if part is None:
                 part = torch.nn.Parameter(tensor.distribute_tensor(
@@ -172,8 +172,8 @@ def _style() -> Any:
 
 
 def _summed_gradient(gradient: Any) -> Any:
-    """Sums the gradient of a replicated weight whose users saw parts of the
-    sequence. ``fully_shard`` does the same with the weights it gathered."""
+    """Sums the gradient of a replicated weight whose users read parts of the
+    sequence. ``fully_shard`` does the same for weights that it gathers."""
     tensor = torch_module("distributed.tensor")
     if any(one.is_partial() for one in gradient.placements):
         return gradient.redistribute(placements=[
@@ -287,8 +287,8 @@ def _fused_columns() -> Any:
 def split_modules(model: Any, mesh: Any, split: Split, family: Family) -> None:
     """Splits the modules of a model over the ranks of a mesh, as planned.
 
-    ``mesh`` has one dimension, tp. Every rank must hold the same weights; those
-    of the first are used. Modules of other stages are left out.
+    ``mesh`` has one dimension, tp. Every rank must hold the same weights; the
+    weights of the first rank are used. Modules of other stages are left out.
 
     >>> split_modules(model, device_mesh["tp"], split, family)  # doctest: +SKIP
     """
@@ -391,8 +391,8 @@ def _parallel_loss(model: Any, head: Any, mesh: Any) -> None:
 def _keep_loss_parallel() -> Any:
     """Enters ``loss_parallel`` for the whole process, once.
 
-    Callers may run backward themselves, outside of every function of ours. The
-    cache keeps the context, because garbage collection would leave it.
+    Callers may run backward themselves, outside of mtplan's functions. The
+    cache keeps the context alive, because garbage collection would exit it.
     """
     context = torch_module("distributed.tensor.parallel").loss_parallel()
     context.__enter__()

@@ -284,8 +284,8 @@ class _Reader:
     def _branches(self, layer: str) -> tuple[
             tuple[str, ...], tuple[str, ...], tuple[str, ...],
             tuple[str, ...]]:
-        """Reads the matrices of a layer: q, proj, the first and last matrix of
-        the MLP."""
+        """Returns the layouts of q, of proj, and of the first and the last
+        matrix of the MLP."""
         attention = self._matrices(
             [layer + one for one in ("attn.q", "attn.k", "attn.v")], True)
         proj = self._matrix(layer + "attn.proj")

@@ -21,12 +21,13 @@ class TorchModel:
 
     ``name`` is the module's class, ``text`` is textual IR
     (docs/model-format.md), and ``samples`` counts the samples of the example.
-    ``parameters`` says for each parameter of the text which part of the
-    module's it is. ``inputs`` says for each input which node of the exported
-    ``program`` computes it.
+    ``parameters`` says from which part of the module's parameters each parameter
+    of the text comes. ``inputs`` says which node of the exported ``program``
+    computes each input.
 
     ``sequence`` counts the positions, and is None if there are none. ``notes``
-    tell where mtplan trains differently; they are also issued as warnings.
+    tell where mtplan trains differently from PyTorch; they are also issued as
+    warnings.
 
     >>> TorchModel("MLP", "module {}", 2, None, [], [], None).name
     'MLP'
@@ -63,11 +64,11 @@ def from_torch(module: Any, example_inputs: Any = None, *,
     labels. The output must be the mean cross entropy, or logits. Weights may be
     on the device meta.
 
-    Experts take all tokens that choose them, as the module's do. With a
-    ``capacity_factor`` an expert takes this multiple of an even share of a sample's
-    tokens and drops the others, as mtplan's configs of models do.
+    By default, experts take all tokens that choose them, as in the module. With a
+    ``capacity_factor``, an expert takes this multiple of an even share of a sample's
+    tokens and drops the others, as in models that mtplan reads from configs.
 
-    Raises ``Error`` with the Python line of whatever cannot be imported.
+    Raises ``Error`` with the Python line of the code that cannot be imported.
 
     >>> import torch                                           # doctest: +SKIP
     >>> mlp = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(),
@@ -114,9 +115,10 @@ def from_torch(module: Any, example_inputs: Any = None, *,
 
 
 def check_capacity(importer: Any, name: str) -> None:
-    """Adds a note if experts drop tokens that those of the module take.
+    """Adds a note if experts drop tokens that the module's experts take.
 
-    Raises ``Error`` for a capacity that is not above 0, or without experts.
+    Raises ``Error`` for a capacity factor that is not above 0, or if there are no
+    experts.
 
     >>> class Importer: capacity_factor, routings = 1.25, []
     >>> check_capacity(Importer(), "m")
@@ -146,7 +148,7 @@ def check_capacity(importer: Any, name: str) -> None:
 def check_trained(module: Any, sources: list[Any], name: str) -> None:
     """Raises ``Error`` if a part of a parameter is not read by the model.
 
-    Parameters that the loss does not read at all are left out: they get no
+    Parameters that the loss does not read at all are allowed, because they get no
     gradient in PyTorch, either.
 
     >>> check_trained(None, [], "m")

@@ -33,7 +33,7 @@ def aliases(node: Any) -> bool:
         return False
     schema = getattr(node.target, "_schema", None)
     if schema is None:
-        # An operator that makes several tensors makes each in memory of its own.
+        # Tensors that one operator makes have different memory.
         made = node.args[0]
         return getattr(node.target, "__name__", "") == "getitem" and (
             not hasattr(getattr(made, "target", None), "_schema") or aliases(made))

@@ -12,11 +12,11 @@ from mtplan._torch_import import Importer, operator
 from mtplan._torch_values import Data, Refusal, Rows, Scores, Slice, Tensor
 from mtplan._torch_views import Axis
 
-# A number of at most this masks the score to which it is added.
+# A number that is at most MASKED masks the score to which it is added.
 MASKED = -1e4
-# Bounds the longest distances of T5 that are tried.
+# distance_of() tries longest distances of T5 below this bound.
 MOST_DISTANCE = 4096
-MASK_OF_DATA = ("an attention mask that follows from the data: known are no mask and "
+MASK_OF_DATA = ("an attention mask that follows from the data; supported: no mask and "
                 "the causal mask; leave attention_mask out, samples are taken as full")
 
 
@@ -64,10 +64,10 @@ def attend(importer: Importer, scores: Scores, value: Tensor) -> Tensor:
     q, k, v = heads_of(query), heads_of(key), heads_of(value)
     if q is None or k is None or v is None or q[2] != 1:
         raise Refusal(
-            "attention whose heads are not a dimension of their own: known are "
+            "attention whose heads are not a dimension of their own; supported: "
             "query, key and value [batch, heads, positions, features] that are "
             "views of [batch, positions, heads * features]")
-    # PyTorch repeats one head of keys and values by itself.
+    # PyTorch broadcasts a single head of keys and values.
     if k != v or k[1] != q[1] or k[0] * k[2] not in (1, q[0]):
         raise Refusal(f"attention with {q[0]} query heads of {q[1]} features, "
                       f"{k[0]} x {k[2]} keys of {k[1]} and {v[0]} x {v[2]} values "
@@ -94,7 +94,7 @@ def attend(importer: Importer, scores: Scores, value: Tensor) -> Tensor:
 def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
     """Returns whether a mask hides exactly the keys after the query.
 
-    ``mask`` holds what is added to scores, or None. Raises ``Refusal`` for a mask
+    ``mask`` holds the numbers to add to scores, or None. Raises ``Refusal`` for a mask
     that hides other keys.
 
     >>> is_causal(None, None, 4, 4)
@@ -107,7 +107,7 @@ def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
     torch = importer.torch
     hidden = mask <= MASKED
     if not bool((hidden | (mask == 0)).all()):
-        raise Refusal("constant numbers added to attention scores: known are masks "
+        raise Refusal("constant numbers added to attention scores; supported: masks "
                       "(0 or a large negative number), and T5's table of distances")
     if not bool(hidden.any()):
         return False
@@ -122,7 +122,7 @@ def is_causal(importer: Importer, mask: Any, positions: int, keys: int) -> bool:
         window = (f", as a sliding window of {int((~first[-1]).sum())} of the "
                   f"{keys} keys does; a shorter sequence would not need it")
     raise Refusal("an attention mask that hides other keys than those after the "
-                  f"query{window}: known are no mask and the causal mask")
+                  f"query{window}; supported: no mask and the causal mask")
 
 
 def additive(importer: Importer, mask: Any) -> Any:
@@ -149,11 +149,11 @@ def settled(importer: Importer, given: Any) -> Scores:
         return given
     scores: Scores = given.base
     if scores.is_softmax:
-        raise Refusal("a function of attention's softmax: known is dropout")
+        raise Refusal("a function of attention's softmax; supported: dropout")
     if given.factor is not None:
         if scores.mask is None and scores.bias is None:
             return scores.changed(scale=scores.scale * given.factor)
-        raise Refusal("a multiple of masked attention scores: known is to scale "
+        raise Refusal("a multiple of masked attention scores; supported: to scale "
                       "them before the mask is added")
     cap = curves.softcap_of(given.function)
     if cap is None or scores.mask is not None or scores.bias is not None:
@@ -168,11 +168,11 @@ def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
     >>> add_to_scores(None, Scores(None, None, ()), "word")
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: something computed added to attention scores...
+    mtplan._torch_values.Refusal: a computed tensor added to attention scores...
     """
     scores = settled(importer, given)
     if scores.is_softmax:
-        raise Refusal("a sum after attention's softmax: known is dropout")
+        raise Refusal("a sum after attention's softmax; supported: dropout")
     if isinstance(other, Rows):
         if scores.bias is not None:
             raise Refusal("two tables of distances for one attention")
@@ -184,7 +184,7 @@ def add_to_scores(importer: Importer, given: Any, other: Any) -> Scores:
     if isinstance(other, Data):
         raise Refusal(MASK_OF_DATA)
     if not hasattr(other, "numel"):
-        raise Refusal("something computed added to attention scores: known are "
+        raise Refusal("a computed tensor added to attention scores; supported: "
                       "constant masks, and T5's table of distances")
     return scores.changed(mask=other if scores.mask is None
                           else scores.mask + other)
@@ -198,7 +198,7 @@ def distance_of(importer: Importer, bias: Rows, causal: bool) -> int:
     ...
     mtplan._torch_values.Refusal: ...
     """
-    known = ("a bias of attention that is not T5's: known is table[bucket(key - "
+    known = ("a bias of attention that is not T5's; supported: table[bucket(key - "
              "query), head] with buckets of equal or logarithmic width")
     if len(bias.view) != 4 or bias.ids.dim() != 2:
         raise Refusal(known)
@@ -287,8 +287,8 @@ def multiply_scores(importer: Importer, query: Tensor, key: Tensor) -> Scores:
 
 def masked(importer: Importer, mask: Any, given: Any, number: float
            ) -> Scores | Rows:
-    """Imports scores, or a bias of scores, that a mask replaces by a large
-    negative number.
+    """Imports scores, or a bias of scores, in which a large negative number
+    replaces masked elements.
 
     >>> masked(None, None, Scores(None, None, ()), 1.0)
     Traceback (most recent call last):
@@ -296,7 +296,7 @@ def masked(importer: Importer, mask: Any, given: Any, number: float
     mtplan._torch_values.Refusal: ...
     """
     if not number <= MASKED:
-        raise Refusal(f"attention scores replaced by {number}: known are large "
+        raise Refusal(f"attention scores replaced by {number}; supported: large "
                       "negative numbers")
     if isinstance(mask, Data):
         raise Refusal(MASK_OF_DATA)

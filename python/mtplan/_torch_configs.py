@@ -1,4 +1,4 @@
-"""Sets what configs of transformers say while a module is exported."""
+"""Changes the configs of transformers while a module is exported."""
 
 from __future__ import annotations
 

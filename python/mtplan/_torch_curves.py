@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-# Two analytic functions of these kinds that agree so closely everywhere are equal.
+# Functions that agree at all points within this relative tolerance count as equal.
 TOLERANCE = 1e-9
 KINDS = ("gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid")
 

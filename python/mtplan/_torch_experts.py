@@ -30,7 +30,7 @@ PREFIX = "experts "
 OTHER_WAYS = ("one_hot", "histc", "sort", "index_add", "index_add_", "scatter",
               "scatter_", "nonzero", "_grouped_mm", "grouped_mm", "argsort",
               "bincount", "gather")
-KNOWN = ("known is the sum over the chosen experts of expert(token) * weight, with "
+KNOWN = ("the sum over the chosen experts of expert(token) * weight, with "
          "chosen experts and weights from topk of the softmax of a router's logits, "
          "as transformers computes it with experts_implementation=\"batched_mm\"")
 
@@ -41,7 +41,7 @@ def unknown(name: str) -> str:
     >>> unknown("scatter")[:39]
     'scatter: routing to experts in another '
     """
-    return f"{name}: routing to experts in another form: {KNOWN}"
+    return f"{name}: routing to experts in another form; supported: {KNOWN}"
 
 
 def are_numbers(given: Sequence[Any]) -> bool:
@@ -116,7 +116,7 @@ def total(importer: Importer, given: Any, dims: Sequence[int] | None = None,
     >>> total(None, Chosen(1, "numbers", views.whole([8, 2])))
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: sum: routing to experts in another form: ...
+    mtplan._torch_values.Refusal: sum: routing to experts in another form; ...
     """
     last = len(given.shape) - 1
     if (isinstance(given, Chosen) and given.part == "probabilities" and keepdim
@@ -137,7 +137,7 @@ def divide(importer: Importer, one: Any, other: Any) -> Chosen:
     >>> divide(importer, weights, weights)
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: div: routing to experts in another form: ...
+    mtplan._torch_values.Refusal: div: routing to experts in another form; ...
     """
     if (isinstance(one, Chosen) and isinstance(other, Chosen)
             and one.routing == other.routing and one.part == "probabilities"
@@ -149,7 +149,7 @@ def divide(importer: Importer, one: Any, other: Any) -> Chosen:
 
 @operator(PREFIX + "softmax", PREFIX + "_softmax")
 def softmax(importer: Importer, given: Any, dim: int, *_: Any, **__: Any) -> Chosen:
-    """Imports the softmax of the largest logits, which are normalised weights.
+    """Imports the softmax of the largest logits, which gives normalised weights.
 
     >>> importer = Importer(2)
     >>> weights, _ = topk(importer, importer.input("x", [2, 8, 4]), 2)
@@ -170,7 +170,7 @@ def index(importer: Importer, table: Any, indices: Sequence[Any]) -> ChosenWeigh
     >>> index(None, None, [Chosen(1, "sum", views.whole([8, 1]))])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: index: routing to experts in another form: ...
+    mtplan._torch_values.Refusal: index: routing to experts in another form; ...
     """
     if (len(indices) == 1 and isinstance(indices[0], Chosen)
             and indices[0].part == "numbers" and isinstance(table, Tensor)
@@ -187,7 +187,7 @@ def product(importer: Importer, one: Any, other: Any) -> Tensor:
     >>> product(Importer(2), 1, 2)
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: bmm: routing to experts in another form: ...
+    mtplan._torch_values.Refusal: bmm: routing to experts in another form; ...
     """
     for weights, given, is_left in ((one, other, True), (other, one, False)):
         if not isinstance(weights, ChosenWeights) or isinstance(given, ROUTED):
@@ -233,7 +233,7 @@ def in_order(chosen: Chosen, logits: Value, count: int) -> bool:
 
 def at_experts(importer: Importer, given: Tensor, chosen: Chosen) -> Value:
     """Returns the value [experts, batch, capacity, features] of tokens, which are
-    sent to their experts unless they are there.
+    sent to their experts unless they are already there.
 
     >>> at_experts(Importer(2), Tensor(Value([]), ((), ())),
     ...            Chosen(1, "sum", ()))
@@ -256,8 +256,8 @@ def at_experts(importer: Importer, given: Tensor, chosen: Chosen) -> Value:
     if (len(shape) != 3 or logits.shape[:2] != shape[:2]
             or tokens != (*views.merged([Axis(0, shape[0]), Axis(1, shape[1])]),
                           *repeated) or given.view[1] != (Axis(2, shape[2]),)):
-        raise Refusal(f"tokens [{', '.join(map(str, given.shape))}] for experts: "
-                      "known is each token once for each expert that it chose")
+        raise Refusal(f"tokens [{', '.join(map(str, given.shape))}] for experts; "
+                      "supported: each token once for each expert that it chose")
     slots = slots_of(importer, routing)
     sent = routing.sent.get(given.value)
     if sent is None:
@@ -316,12 +316,12 @@ def gates_of(importer: Importer, routing: Routing, normalise: bool) -> Value:
 
 @operator(PREFIX + "mul", PREFIX + "mul_")
 def multiply(importer: Importer, one: Any, other: Any) -> Weighed:
-    """Imports what experts compute times their weights.
+    """Imports the products of the experts' results and their weights.
 
     >>> multiply(Importer(2), 2.0, Chosen(1, "sum", ()))
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: mul: routing to experts in another form: ...
+    mtplan._torch_values.Refusal: mul: routing to experts in another form; ...
     """
     for weights, given in ((one, other), (other, one)):
         if (isinstance(weights, Chosen) and not isinstance(given, ROUTED)

@@ -118,7 +118,8 @@ class Walk:
     def run(self) -> list[Any]:
         """Imports all nodes, and returns the outputs.
 
-        Raises ``Error`` that names the Python line of what cannot be imported.
+        Raises ``Error`` that names the Python line of the node that cannot be
+        imported.
 
         >>> Walk.run is not None
         True
@@ -190,7 +191,7 @@ class Walk:
             elif node.op == "output":
                 return list(self._flat(self._taken(node.args[0], values)))
             elif not node.users and not alias.is_in_place(node.target):
-                continue  # is there for its shape only
+                continue  # the node is there for its shape only
             else:
                 self.importer.origin = origin_of(node)
                 try:
@@ -432,7 +433,8 @@ def rebuilt(module: Any, owner: str, leaf: str) -> Any:
 
 
 def loss_among(importer: Importer, outputs: list[Any]) -> Any:
-    """Returns the loss among the outputs, or else that of the first as logits.
+    """Returns the loss among the outputs, or else the loss of the first output that
+    is computed, taken as logits.
 
     Raises ``Refusal`` if there is no loss and no logits.
 
@@ -445,7 +447,7 @@ def loss_among(importer: Importer, outputs: list[Any]) -> Any:
     for one in outputs:
         if isinstance(one, (Tensor, *PARTIAL)):
             if not one.shape:
-                raise Refusal("the loss is no cross entropy: known is the mean "
+                raise Refusal("the loss is no cross entropy; supported: the mean "
                               "cross entropy of logits, or logits as the output")
             return operators.loss_of(importer, importer.tensor(one), None).value
     raise Refusal("no output is computed from the inputs: the output must be a loss "

@@ -9,7 +9,7 @@ from dataclasses import replace
 from mtplan._errors import Error
 from mtplan._torch_graph import Graph, Op, Value
 
-# Tables of tokens are padded to a multiple of this, as in docs/model-format.md.
+# The vocabulary is padded to a multiple of this size (docs/model-format.md).
 MULTIPLE = 128
 # Maps kinds of operators to their names in labels, where the two differ.
 NAMES = {"token_loss": "loss", "vocab_max": "loss.max",
@@ -75,7 +75,7 @@ def rounded(size: int) -> int:
 def mark_vocabulary(graph: Graph, loss: Value) -> None:
     """Marks the classes of the loss as the vocabulary, and pads them.
 
-    Embedding tables of as many rows are padded, too.
+    Embedding tables with as many rows are padded, too.
 
     >>> graph = Graph()
     >>> mark_vocabulary(graph, graph.add("input", [], []))
@@ -91,7 +91,7 @@ def mark_vocabulary(graph: Graph, loss: Value) -> None:
            or op.kind == "einsum" and any(classes in value.dims
                                           for value in op.operands)
            for op in graph.ops for value in op.results + op.operands):
-        # Other operators would read the padding, too.
+        # Nothing is padded, because other operators would read the padding.
         for op in graph.ops:
             if op.kind in ("vocab_max", "vocab_sum_exp"):
                 op.attributes["classes"] = count
@@ -121,8 +121,8 @@ def mark_vocabulary(graph: Graph, loss: Value) -> None:
 def exchange_weights(graph: Graph) -> None:
     """Stores weights [out, in] of products as [in, out], as mtplan's models do.
 
-    A table that is also looked up stays as it is. Matrices of experts are
-    [experts, out, in].
+    A table that is also looked up stays as it is. The matrices [experts, out, in]
+    of experts become [experts, in, out].
 
     >>> exchange_weights(Graph())
     """
@@ -170,7 +170,7 @@ def name(ops: Iterable[Op]) -> None:
             continue
         kind = NAMES.get(op.kind, op.kind)
         path = op.origin.module
-        # The name of a table that is read twice does not tell readers apart.
+        # The name of a table with two readers does not tell the readers apart.
         source = next((value.op.source for value in op.operands[1:]
                        if value.op is not None and value.op.source is not None
                        and (op.kind == "embedding" or reads[value] == 1

@@ -54,7 +54,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Source:
-    """Says how a parameter follows from one of the module.
+    """Describes how a parameter is computed from a parameter of the module.
 
     The elements from ``start`` to ``stop`` are taken from each of ``groups``
     equal ranges of dimension ``dim``. They get the shape ``shape``, and
@@ -97,7 +97,7 @@ class Source:
         return groups.narrow(self.dim + 1, self.start, self.stop - self.start)
 
     def of(self, tensor: Any) -> Any:
-        """Returns the parameter, from the module's tensor.
+        """Computes the parameter from the module's tensor.
 
         >>> class Tensor:
         ...     mT = "exchanged"
@@ -202,7 +202,7 @@ class Graph:
         return op.results[0]
 
     def parameter(self, source: Source, shape: Sequence[int]) -> Value:
-        """Returns the value of a parameter, one for each source.
+        """Returns the value of a parameter; each source has one value.
 
         >>> graph = Graph()
         >>> one = graph.parameter(Source("w"), [3])

@@ -52,9 +52,9 @@ class Importer:
         self.graph = Graph()
         self.batch = batch
         self.origin = Origin()
-        # Maps the id of a value to the value and where it was made.
+        # Maps the id of a value to the value and the origin of its operator.
         self.made: dict[int, tuple[Any, Origin]] = {}
-        # Maps the id of an expression to itself and its tensor.
+        # Maps the id of an expression to the expression and its tensor.
         self.computed: dict[int, tuple[Any, Tensor]] = {}
         self.notes: list[str] = []
         self.image: Value | None = None
@@ -121,7 +121,7 @@ class Importer:
 
     def patches(self, image: Tensor, shape: Sequence[int],
                 source: tuple[Any, ...]) -> Tensor:
-        """Returns the input of an image's windows; each window size has one.
+        """Returns the input of an image's windows; each window size has its own.
 
         >>> importer = Importer(2)
         >>> image = importer.input("image", [2, 3, 4, 4])
@@ -130,7 +130,7 @@ class Importer:
         True
         """
         if self.image not in (None, image.value):
-            raise Refusal("windows of two images: known is one image")
+            raise Refusal("windows of two images; supported: one image")
         self.image = image.value
         cut = [op for op in self.graph.ops if op.kind == "input"
                and op.label.startswith("patches")]
@@ -175,12 +175,12 @@ class Importer:
         if isinstance(given, Patches):
             return windows(self, given, 0)
         if isinstance(given, Normed):
-            raise Refusal("a norm without gains: the nearest known form is an RMS "
+            raise Refusal("a norm without gains: the nearest supported form is an RMS "
                           "norm with a gain for each feature")
         raise Refusal(MISUSED.get(type(given).__name__,
                                   "a constant tensor where a computed one is "
                                   "needed: only numbers, masks, positions and "
-                                  "rotations are known as constants"))
+                                  "rotations can be constants"))
 
     def _curve(self, given: Curve) -> Tensor:
         base = given.base
@@ -205,8 +205,9 @@ class Importer:
             _, inner, function, factor = given.parts
             if inner.factor != 1.0:
                 return self._curve(Curve(self._curve(inner), function, factor))
-        raise Refusal("a function of one number that is no known activation: known "
-                      f"are {', '.join(curves.KINDS)}, c tanh(x / c) and multiples")
+        raise Refusal("a function of one number that is no known activation; "
+                      f"supported: {', '.join(curves.KINDS)}, c tanh(x / c) "
+                      "and multiples")
 
     def pointwise(self, kind: str, given: Tensor, /, **attributes: Any) -> Tensor:
         """Applies an operator element by element.
@@ -218,22 +219,22 @@ class Importer:
         """
         if given.is_parameter:
             raise Refusal(f"{kind} of a parameter: only its transpose, its parts "
-                          "and adding a number are known")
+                          "and adding a number are supported")
         value = self.emit(kind, [given.value], given.value.dims, **attributes)
         return Tensor(value, given.view)
 
 
 MISUSED = {
-    "Scores": "a product of two activations that is no attention: known is "
+    "Scores": "a product of two activations that is not attention; supported: "
               "softmax(q k^T * scale + mask) v with heads in a dimension of "
               "their own",
-    "Stat": "a mean over the features outside an RMS norm: known is x * rsqrt("
+    "Stat": "a mean over the features outside an RMS norm; supported: x * rsqrt("
             "mean(x^2) + epsilon) * gain",
-    "Rows": "rows of a table at constant indices: known are positions that are "
+    "Rows": "rows of a table at constant indices; supported: positions that are "
             "added to [batch, sequence, features], and T5's distances",
-    "Turned": "two parts of a tensor in exchanged order: known is the rotation "
+    "Turned": "two parts of a tensor in exchanged order; supported: the rotation "
               "by positions, x cos + rotate_half(x) sin",
-    "Weighted": "a tensor times a constant tensor: known is the rotation by "
+    "Weighted": "a tensor times a constant tensor; supported: the rotation by "
                 "positions, x cos + rotate_half(x) sin",
     "Joined": "a concatenation of features that no linear layer reads",
     "Chosen": "the experts that tokens chose outside the products with experts",
@@ -255,7 +256,7 @@ def scaled(given: Any, factor: float) -> Curve:
 
 
 def curve_of(given: Any) -> Curve:
-    """Returns a tensor as a function of itself.
+    """Returns a curve as it is, and the identity function of another value.
 
     >>> curve_of(Curve(None, None, 2.0)).factor
     2.0
@@ -285,7 +286,7 @@ def elementwise(importer: Importer, kind: str, one: Tensor, other: Tensor
 
 
 def column_of(given: Tensor) -> tuple[Op, int] | None:
-    """Returns the product that makes a tensor, and its columns' dimension.
+    """Returns the product that makes a tensor, and the dimension of its columns.
 
     Returns None if the tensor is no product with a matrix of weights.
 
@@ -322,7 +323,7 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
             and given.step == 1):
         op, dim = found
         axis, column = group[0], base.value.dims[dim]
-        # If weights are fused within each head, a part is a range of each head.
+        # If weights are fused within each head, a slice is a range in each head.
         groups, rest = divmod(column.size, axis.size * axis.stride)
         if not rest:
             start, stop = (end * axis.stride
@@ -344,7 +345,7 @@ def part_of(importer: Importer, given: Slice) -> Tensor:
             view[given.dim] = views.merged([Axis(dim, size, axis.stride)])
             return Tensor(value, tuple(view))
     raise Refusal("a part of a tensor that is no range of the columns of a product "
-                  "with weights: known are fused projections (q, k, v; gate and "
+                  "with weights; supported: fused projections (q, k, v; gate and "
                   "up) and the halves of a rotation")
 
 
@@ -360,7 +361,7 @@ def parameter_part(importer: Importer, value: Value, dim: int, start: int,
     assert value.op is not None and value.op.source is not None
     source = value.op.source
     if source.stop is not None or source.shape is not None or source.added:
-        raise Refusal(f"a part of a part of the parameter {source.name}")
+        raise Refusal(f"a slice of a slice of the parameter {source.name}")
     shape = value.shape
     shape[dim] = (stop - start) * groups
     return importer.graph.parameter(
@@ -390,7 +391,7 @@ def plain(importer: Importer, given: Any) -> Value:
     """Returns a parameter without its dimensions of size 1.
 
     Raises ``Refusal`` for a computed tensor, and for a parameter whose elements
-    are read in another order than that of memory.
+    are read in another order than they are stored.
 
     >>> importer = Importer(2)
     >>> w = importer.graph.parameter(Source("w"), [1, 4])
@@ -401,11 +402,11 @@ def plain(importer: Importer, given: Any) -> Value:
     value = weight.value
     op = value.op
     if not weight.is_parameter or op is None or op.source is None:
-        raise Refusal("gains, biases or positions that are computed: known are "
+        raise Refusal("gains, biases or positions that are computed; supported: "
                       "parameters")
     if views.reshaped(weight.view, value.shape) != views.whole(value.shape):
-        raise Refusal(f"the parameter {op.source.name} with exchanged dimensions: "
-                      "known are exchanged dimensions of matrices of weights")
+        raise Refusal(f"the parameter {op.source.name} with exchanged dimensions; "
+                      "supported: exchanged dimensions of matrices of weights")
     shape = [size for size in weight.shape if size != 1] or [1]
     if value.shape == shape:
         return value
@@ -424,11 +425,11 @@ def windows(importer: Importer, given: Patches, extra: int) -> Tensor:
     ...         views.whole([2, 4, 8])), 0)
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: a convolution of something computed: ...
+    mtplan._torch_values.Refusal: a convolution of a computed tensor; ...
     """
     if (not isinstance(given.image, Tensor) or given.image.value.kind != "input"
             or given.image.view != views.whole(given.image.value.shape)):
-        raise Refusal("a convolution of something computed: known is the one that "
+        raise Refusal("a convolution of a computed tensor; supported: the one that "
                       "cuts an input image into windows")
     count, width = given.windows[0], given.windows[1]
     out = given.weight.shape[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mtplan._torch_graph import NUMBER, Graph, Op, Value
 
-# Bounds the operators of a repeated layer. No layer of a model has more.
+# Limits the number of operators of a repeated layer. No known model has more.
 LONGEST = 400
 
 
@@ -16,11 +16,12 @@ LONGEST = 400
 class Run:
     """Is a sequence of ``count`` equal layers of ``length`` operators.
 
-    ``carried`` has an entry for each value that a layer takes from the one
-    before: the value that the first layer takes, and which result of which
-    operator of a layer is the next one. ``fixed`` are values that all layers
-    read, ``last`` those that the last layer passes on. ``stars`` says which
-    number in a parameter's name is the layer number.
+    ``carried`` has an entry for each value that a layer takes from the layer
+    before: the value that the first layer takes, and the operator (as an index
+    within a layer) and the number of its result that the next layer takes.
+    ``fixed`` are the values that all layers read, and ``last`` the values that
+    the last layer passes on. ``stars`` says which number in a parameter's name
+    is the layer number.
 
     >>> Run(3, 10, 2).stop
     23
@@ -47,9 +48,9 @@ class Run:
 
 @dataclass
 class Segment:
-    """Is a part of the model: its operators, and what it takes and yields.
+    """Is a part of the model: its operators, and the values it takes and yields.
 
-    ``takes`` are values that the segment before yields; one may occur twice.
+    ``takes`` are values that the segment before yields; a value may occur twice.
     ``stars`` says which number in a parameter's name is the layer number.
 
     >>> Segment("embed", [], [], []).repeat
@@ -75,7 +76,7 @@ def pattern(label: str) -> str:
 
 
 def key_of(op: Op) -> tuple[Any, ...]:
-    """Returns what operators of equal layers have in common.
+    """Returns the properties that operators of equal layers have in common.
 
     >>> key_of(Op("add", [], {}, label="h.3.add")) == key_of(
     ...     Op("add", [], {}, label="h.4.add"))
@@ -133,7 +134,7 @@ def runs_of(ops: list[Op]) -> list[Run]:
 
 
 def readers_of(ops: list[Op]) -> dict[Value, int]:
-    """Returns the last operator that reads each value.
+    """Returns the index of the last operator that reads each value.
 
     >>> readers_of([])
     {}
@@ -155,7 +156,7 @@ def _search(ops: list[Op], ids: list[int], index: dict[Value, tuple[int, int]],
             if copies > 1:
                 candidates.append((copies * length, -length, place))
             place = end + 1
-    # The longest run comes first; of equally long ones, the shortest layer.
+    # The longest run comes first; among equally long runs, the shortest layer.
     for _, negative, place in sorted(candidates, reverse=True):
         length = -negative
         end = place
@@ -187,7 +188,7 @@ def _best_start(ops: list[Op], index: dict[Value, tuple[int, int]],
 
 def _checked(ops: list[Op], index: dict[Value, tuple[int, int]],
              read: dict[Value, int], run: Run) -> Run | None:
-    """Returns the run with what its layers pass on; None for unequal layers."""
+    """Adds to a run the values that layers pass on; None if the layers differ."""
     carried: dict[tuple[int, int], Value] = {}
     fixed: list[Value] = []
     firsts: set[int] = set()
@@ -272,7 +273,7 @@ def segments_of(graph: Graph) -> list[Segment]:
     place = {value: at for at, op in enumerate(ops) for value in op.results}
 
     def live(at: int) -> list[Value]:
-        """Returns values made before operator ``at`` and read from it on."""
+        """Returns values made before operator ``at`` and read by it or later."""
         return sorted((value for value, made in place.items()
                        if made < at <= read.get(value, -1)),
                       key=lambda value: (place[value], value.index))
@@ -286,8 +287,8 @@ def segments_of(graph: Graph) -> list[Segment]:
             result.append(Segment("", ops[at:run.start], takes, needed))
             takes = needed
         elif takes != _taken(run, live(run.stop)):
-            # Two runs follow each other, and take values in different orders. A
-            # segment without operators between them changes the order.
+            # Two adjacent runs take values in different orders. A segment without
+            # operators between the two runs changes the order.
             result.append(Segment("", [], takes, _taken(run, live(run.stop))))
             takes = _taken(run, live(run.stop))
         yields, after = _yielded(run, ops, takes)
@@ -301,7 +302,7 @@ def segments_of(graph: Graph) -> list[Segment]:
 
 
 def _taken(run: Run, later: list[Value]) -> list[Value]:
-    """Returns the values that a run takes: carried, fixed, and passed on."""
+    """Returns the values that a run takes: carried, fixed, and passed through."""
     starts = [start for start, _, _ in run.carried]
     own = starts + run.fixed
     return own + [value for value in later

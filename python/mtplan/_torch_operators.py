@@ -51,7 +51,7 @@ def product(importer: Importer, given: Tensor, weight: Tensor, bias: Any = None
     result = [*letters[:dim], "o", *letters[dim + 1:]]
     if bias is not None and dim != len(shape) - 1:
         raise Refusal(
-            f"a bias along dimension {dim} of {shape}: known are biases along the "
+            f"a bias along dimension {dim} of {shape}; supported: biases along the "
             "last one; leave the bias out of products over other dimensions")
     if weight.shape[-1] == 1 and bias is None and 1 < len(shape) == dim + 1:
         # The product is a number per row, such as the gate of a shared expert.
@@ -82,7 +82,7 @@ def linear(importer: Importer, given: Any, weight: Any, bias: Any = None) -> Any
     matrix = shapes.exchange(importer, matrix)
     if not isinstance(given, Joined):
         return product(importer, importer.tensor(given), matrix, bias)
-    # A product with concatenated features is the sum of products with parts.
+    # A product with concatenated features is the sum of the parts' products.
     result, start = None, 0
     for part in given.parts:
         stop = start + part.shape[-1]
@@ -111,7 +111,7 @@ def addmm(importer: Importer, bias: Any, one: Any, other: Any, beta: float = 1,
 
 @operator("matmul", "mm", "bmm")
 def matmul(importer: Importer, one: Any, other: Any) -> Any:
-    """Imports a product of matrices: of weights, or in attention.
+    """Imports a matrix product, with weights or within attention.
 
     >>> matmul(Importer(2), Scores(None, None, ()), Scores(None, None, ()))
     Traceback (most recent call last):
@@ -143,10 +143,10 @@ def einsum(importer: Importer, equation: str, operands: Sequence[Any], **_: Any
     >>> einsum(None, "ij->ji", [None])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: einsum of 1 operands: known are 2
+    mtplan._torch_values.Refusal: einsum of 1 operands; supported: 2
     """
     if len(operands) != 2:
-        raise Refusal(f"einsum of {len(operands)} operands: known are 2")
+        raise Refusal(f"einsum of {len(operands)} operands; supported: 2")
     tensors = [importer.tensor(one) for one in operands]
     if tensors[0].is_parameter and not tensors[1].is_parameter:
         tensors.reverse()
@@ -210,8 +210,8 @@ def _rows(importer: Importer, given: Any, what: str) -> Tensor:
     shape = tensor.value.shape
     if views.dim_of(tensor.view[-1], shape) != len(shape) - 1:
         raise Refusal(
-            f"{what} over a part of {shape}, such as the features of a head: known "
-            "are rows that are the whole last dimension")
+            f"{what} over a part of {shape}, such as the features of a head; "
+            "supported: rows that are the whole last dimension")
     return tensor
 
 
@@ -224,12 +224,12 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
     >>> layer_norm(None, None, [4, 4])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: a layer norm over 2 dimensions: known is 1
+    mtplan._torch_values.Refusal: a layer norm over 2 dimensions; supported: 1
     """
     if len(shape) != 1:
-        raise Refusal(f"a layer norm over {len(shape)} dimensions: known is 1")
+        raise Refusal(f"a layer norm over {len(shape)} dimensions; supported: 1")
     if weight is None or bias is None:
-        raise Refusal("a layer norm without gain or bias: known is nn.LayerNorm "
+        raise Refusal("a layer norm without gain or bias; supported: nn.LayerNorm "
                       "with both")
     return pointwise.normalised(importer, "layer_norm", importer.tensor(given),
                                 [weight, bias], eps)
@@ -237,12 +237,12 @@ def layer_norm(importer: Importer, given: Any, shape: Sequence[int],
 
 @operator("native_layer_norm")
 def native_layer_norm(importer: Importer, *arguments: Any) -> list[Any]:
-    """Imports a layer norm without its results for mean and deviation.
+    """Imports a layer norm; its results for mean and deviation are None.
 
     >>> native_layer_norm(None, None, [4, 4])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: a layer norm over 2 dimensions: known is 1
+    mtplan._torch_values.Refusal: a layer norm over 2 dimensions; supported: 1
     """
     return [layer_norm(importer, *arguments), None, None]
 
@@ -259,7 +259,7 @@ def rms_norm(importer: Importer, given: Any, shape: Sequence[int],
     """
     if len(shape) != 1 or weight is None or eps is None:
         raise Refusal("an RMS norm without gain or epsilon, or over several "
-                      "dimensions: known is nn.RMSNorm(width, eps=...)")
+                      "dimensions; supported: nn.RMSNorm(width, eps=...)")
     return pointwise.normalised(importer, "rms_norm", importer.tensor(given),
                                 [weight], eps)
 
@@ -310,12 +310,12 @@ def embedding(importer: Importer, table: Any, ids: Any, padding_idx: int = -1,
     >>> embedding(None, None, [0, 1])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: an embedding of something computed
+    mtplan._torch_values.Refusal: an embedding of computed indices
     """
     if scale_grad_by_freq or sparse:
         raise Refusal("an embedding with scaled or sparse gradients")
     if not isinstance(ids, Data) and not hasattr(ids, "numel"):
-        raise Refusal("an embedding of something computed")
+        raise Refusal("an embedding of computed indices")
     weight = importer.tensor(table)
     if not weight.is_parameter or weight.view != views.whole(weight.value.shape):
         raise Refusal("a lookup in a table that is computed or transposed")
@@ -374,7 +374,7 @@ def conv2d(importer: Importer, given: Any, weight: Any, bias: Any = None,
     if (both(stride) != kernel or both(padding) != [0, 0] or both(dilation) != [1, 1]
             or any(one not in (False, 1, [0, 0]) for one in rest)):
         raise Refusal("a convolution with overlapping windows, padding, dilation or "
-                      "groups: known is one that cuts an input image into windows "
+                      "groups; supported: one that cuts an input image into windows "
                       "(stride = kernel size)")
     channels, *image = given.shape[1:]
     counts = [size // step for size, step in zip(image, kernel)]
@@ -440,13 +440,13 @@ def cross_entropy(importer: Importer, logits: Any, targets: Any, weight: Any = N
     """
     if weight is not None or reduction != 1 or label_smoothing or ignore_index >= 0:
         raise Refusal("a cross entropy with class weights, another reduction than "
-                      "the mean, label smoothing, or an ignored class: known is the "
+                      "the mean, label smoothing, or an ignored class; supported: the "
                       "mean over the targets that are not negative")
     if not isinstance(targets, Data):
         raise Refusal("a cross entropy whose targets do not come from the data")
     if len(logits.shape) > 2 or targets.shape != tuple(logits.shape[:-1]):
         raise Refusal(f"a cross entropy of logits {list(logits.shape)} and targets "
-                      f"{list(targets.shape)}: known are [tokens, classes] and the "
+                      f"{list(targets.shape)}; supported: [tokens, classes] and the "
                       "numbers of the classes [tokens]; PyTorch's classes are "
                       "dimension 1")
     tensor = _rows(importer, logits, "a cross entropy")
@@ -464,8 +464,8 @@ def loss_of(importer: Importer, logits: Tensor, targets: Data | None) -> Loss:
     classes, lead = dims[-1], dims[:-1]
     if views.reshaped(logits.view, logits.value.shape) != views.whole(
             logits.value.shape):
-        raise Refusal("a cross entropy of logits whose dimensions were exchanged: "
-                      "known are [batch, sequence, classes] and [batch, classes]")
+        raise Refusal("a cross entropy of logits whose dimensions were exchanged; "
+                      "supported: [batch, sequence, classes] and [batch, classes]")
     classes.role = "vocab"
     shape = [dim.size for dim in lead]
     given = importer.data(targets or Data("targets", tuple(shape)), "targets",

@@ -126,8 +126,8 @@ def _add_positions(importer: Importer, one: Tensor, rows: Rows) -> Tensor:
             or one.view != views.whole(one.value.shape)
             or [views.dim_of(group, shape) for group in rows.view[-2:]]
             != [last - 1, last]):
-        raise Refusal("rows of a table at constant indices: the nearest known form "
-                      "adds row i of the table to position i of [batch, sequence, "
+        raise Refusal("rows of a table at constant indices: the nearest supported "
+                      "form adds row i of the table to position i of [batch, sequence, "
                       "features]")
     if torch.equal(ids, torch.arange(sequence).expand_as(ids)):
         value = importer.emit("position_embedding", [one.value, table.value],
@@ -157,7 +157,7 @@ def _add_parameter(importer: Importer, one: Tensor, weight: Tensor) -> Any:
             value = importer.emit("einsum", [*op.operands, plain(importer, weight)],
                                   one.value.dims, **op.attributes)
             return Tensor(value, one.view)
-        raise Refusal("a bias that is not added to a product: known is a bias of "
+        raise Refusal("a bias that is not added to a product; supported: a bias of "
                       "a linear layer")
     if (len(shape) == 3 and one.view == views.whole(shape) and len(own) == 2
             and list(weight.shape[-2:]) == shape[1:]):
@@ -165,7 +165,7 @@ def _add_parameter(importer: Importer, one: Tensor, weight: Tensor) -> Any:
                               [one.value, plain(importer, weight)], one.value.dims)
         return Tensor(value, one.view)
     raise Refusal(f"a parameter of the shape {list(weight.shape)} added to "
-                  f"{list(one.shape)}: known are biases of linear layers along the "
+                  f"{list(one.shape)}; supported: biases of linear layers along the "
                   "last dimension, and learned positions [sequence, features]")
 
 
@@ -235,7 +235,7 @@ def multiply(importer: Importer, one: Any, other: Any) -> Any:
 def _times_rows(importer: Importer, one: Tensor, other: Tensor) -> Tensor:
     letters = letters_of(one) + "h"
     if len(set(letters)) < len(letters):
-        raise Refusal(f"a number for each row of {list(other.shape)}: known are rows "
+        raise Refusal(f"a number for each row of {list(other.shape)}; supported: rows "
                       "of [batch, sequence, features] and [batch, features]")
     value = importer.emit("einsum", [one.value, other.value], other.value.dims,
                           left=letters[:-1], right=letters, result=letters)
@@ -271,7 +271,7 @@ def _times_table(importer: Importer, one: Any, table: Any) -> Any:
 
 def _divided(one: Any, root: Stat) -> Normed:
     if root.step != "reciprocal" or root.base != one:
-        raise Refusal("a tensor times a mean: known is x * rsqrt(mean(x^2) + "
+        raise Refusal("a tensor times a mean; supported: x * rsqrt(mean(x^2) + "
                       "epsilon) of the same x")
     return Normed(root.base, root.epsilon)
 
@@ -288,7 +288,7 @@ def _times_parameter(importer: Importer, one: Any, weight: Tensor) -> Any:
             own[0] != shape[dim]):
         raise Refusal(
             f"a parameter {list(weight.shape)} times {list(base.shape)}, which lies "
-            f"as {shape}: known are gains for each of the last features, and the "
+            f"as {shape}; supported: gains for each of the last features, and the "
             "gains of a norm for each feature of a head")
     if isinstance(one, Normed):
         raise Refusal("a norm over another dimension than the last")
@@ -317,7 +317,7 @@ def normalised(importer: Importer, kind: str, given: Tensor,
     width = views.row_of(given.view[-1], shape)
     if width is None:
         raise Refusal(
-            f"a norm over a part of {shape}: known are rows that are the last "
+            f"a norm over a part of {shape}; supported: rows that are the last "
             "dimension, or equal parts of it that follow each other")
     heads = {} if width == shape[-1] else {"head_dim": width}
     operands = [given.value, *(plain(importer, one) for one in vectors)]
@@ -362,7 +362,7 @@ def divide(importer: Importer, one: Any, other: Any) -> Any:
         if left.base == other.base:
             return Curve(left.base,
                          lambda x: left.function(x) / other.function(x))
-    raise Refusal("a quotient of two tensors: known are division by a number and "
+    raise Refusal("a quotient of two tensors; supported: division by a number and "
                   "by the root mean square of a row")
 
 
@@ -388,7 +388,7 @@ def power(importer: Importer, one: Any, exponent: Any) -> Any:
         raise Refusal("a power whose exponent is no constant")
     if isinstance(one, Stat):
         if number not in (0.5, -0.5):
-            raise Refusal("a power of a mean: known are the square root and its "
+            raise Refusal("a power of a mean; supported: the square root and its "
                           "reciprocal")
         return root(importer, one) if number > 0 else reciprocal_root(importer, one)
     inner = curve_of(one if isinstance(one, Curve) else importer.tensor(one))

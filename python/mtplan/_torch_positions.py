@@ -17,14 +17,14 @@ from mtplan._torch_values import (Curve, Normed, Patches, Refusal, Scores, Slice
 from mtplan._torch_views import Axis, Group
 
 LABEL = "position_weights"
-KNOWN = ("a mean over positions or features: known are the mean over all positions, "
+KNOWN = ("a mean over positions or features; supported: the mean over all positions, "
          "the mean of squares in an RMS norm, and layer_norm")
 
 
 @operator("mean")
 def mean(importer: Importer, one: Any, dim: Any = None, keepdim: bool = False,
          dtype: Any = None) -> Any:
-    """Imports a mean over positions, or that of squares in an RMS norm.
+    """Imports a mean over positions, or the mean of squares in an RMS norm.
 
     >>> mean(None, Normed(None, 1.0))
     Traceback (most recent call last):
@@ -63,7 +63,7 @@ def pool(importer: Importer, given: Any, size: Any) -> Any:
     """
     sizes = [size] if isinstance(size, int) else list(size)
     if set(sizes) != {1}:
-        raise Refusal("an average over parts of an image: known is that over all of it")
+        raise Refusal("an average over parts of an image; supported: over all of it")
     return mean(importer, given, list(range(-len(sizes), 0)), True)
 
 

@@ -25,7 +25,7 @@ def rotate(importer: Importer, one: Weighted, other: Weighted) -> Any:
     plain, turned = one.part, other.part
     if isinstance(plain, Turned) or not isinstance(turned, Turned) or (
             turned.part != plain or not turned.is_flat):
-        raise Refusal("a sum of two tensors times constant tables: known is the "
+        raise Refusal("a sum of two tensors times constant tables; supported: the "
                       "rotation by positions, x cos + rotate_half(x) sin")
     theta = theta_of(importer, plain, one.table, other.table, turned.interleaved)
     rotated = Rotated(plain, theta, turned.interleaved)
@@ -59,8 +59,10 @@ def rope(importer: Importer, given: Rotated) -> Tensor:
 
 
 def rope_of_part(importer: Importer, given: Rotated, stop: int) -> Tensor:
-    """Emits the rotation of the first features of heads that are parts of a
-    product and end at ``stop``.
+    """Emits the rotation of the first features of every head.
+
+    The heads begin with the rotated part, end at ``stop``, and may be a part of
+    the features of a product.
 
     >>> from mtplan._torch_graph import Value
     >>> part = Slice(Tensor(Value([]), views.whole([8])), 0, 4, 6)
@@ -79,7 +81,7 @@ def rope_of_part(importer: Importer, given: Rotated, stop: int) -> Tensor:
 
 def by_heads(given: Tensor) -> Tensor:
     """Returns [batch, positions, heads, features] as [batch, heads, positions,
-    features], and others as they are.
+    features], and other tensors as they are.
 
     >>> by_heads(Tensor(None, views.whole([2, 5, 3, 4]))).shape
     (2, 3, 5, 4)
@@ -121,8 +123,8 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
     if positions < 2 or width % 2 or not torch.equal(
             cosines[:, :half], cosines[:, half:]) or not torch.equal(
             sines[:, :half], sines[:, half:]):
-        raise Refusal("a rotation whose tables differ between the halves of a head: "
-                      "known are equal halves, and at least 2 positions")
+        raise Refusal("a rotation whose tables differ between the halves of a head; "
+                      "supported: equal halves, and at least 2 positions")
     angles = torch.atan2(sines[1, :half], cosines[1, :half])
     last = float(angles[-1])
     guess = last ** (-half / (half - 1)) if last > 0.0 and half > 1 else 1e4
@@ -137,19 +139,20 @@ def theta_of(importer: Importer, part: Slice, cos: Any, sin: Any,
         if float(error.abs().max()) <= bound:
             errors[theta] = float(error.square().mean())
     for theta, error in errors.items():
-        # Candidates are in order of digits. The first whose error is near the
-        # least is returned, because more digits only fit rounding errors.
+        # Candidates are sorted by their number of digits. The first candidate with
+        # an error near the smallest error is returned, because more digits only
+        # fit rounding errors.
         if error <= 1.1 * min(errors.values()) + (2e-7 * positions) ** 2:
             return theta
     length = float((cosines[:, :half] ** 2 + sines[:, :half] ** 2).mean())
     what = ("are multiplied by a number" if abs(length - 1.0) > 0.01
             else "do not follow from one base theta, as with rope_scaling")
-    raise Refusal(f"rotations that {what}: known are angles position * "
+    raise Refusal(f"rotations that {what}; supported: angles position * "
                   "theta^(-2i/n), rope_type \"default\"")
 
 
 def _near(theta: float) -> list[float]:
-    """Returns a number rounded to ever more digits.
+    """Returns a number rounded to 1, 2, 3, 4, 6 and 9 digits.
 
     >>> _near(9999.9993)[0]
     10000.0
@@ -192,7 +195,7 @@ def stack(importer: Importer, parts: Any, dim: int = 0) -> Turned:
     >>> stack(None, [1, 2])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: a stack of tensors: known are the pairs of ...
+    mtplan._torch_values.Refusal: a stack of tensors; supported: the pairs of ...
     """
     second, first = parts if len(parts) == 2 else (None, None)
     if isinstance(first, Slice) and second == replace(
@@ -202,5 +205,5 @@ def stack(importer: Importer, parts: Any, dim: int = 0) -> Turned:
                 and dim % (last + 2) == last + 1
                 and (first.stop - first.start) % 2 == 0):
             return Turned(replace(first, step=1), True, False)
-    raise Refusal("a stack of tensors: known are the pairs of a rotation of "
+    raise Refusal("a stack of tensors; supported: the pairs of a rotation of "
                   "neighbours, stack([-x[..., 1::2], x[..., ::2]], -1)")

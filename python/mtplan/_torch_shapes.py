@@ -31,7 +31,7 @@ def seen(importer: Importer, given: Any, view: View | None, what: str) -> Any:
 
 
 def viewed(importer: Importer, given: Any) -> Any:
-    """Returns what was given if that has a view, or else its tensor.
+    """Returns ``given`` if it has a view of its own, or else its tensor.
 
     >>> viewed(None, Rows(None, None, ())).mask is None
     True
@@ -205,7 +205,7 @@ def detach(importer: Importer, given: Any) -> Any:
                   "differentiates everything")
 
 
-# Parts
+# These functions import parts of tensors, and concatenations.
 
 
 @operator("slice")
@@ -312,7 +312,7 @@ def index(importer: Importer, given: Any, indices: Sequence[Any]) -> Any:
     >>> index(None, None, [None])
     Traceback (most recent call last):
     ...
-    mtplan._torch_values.Refusal: a lookup by indices: known are constant ...
+    mtplan._torch_values.Refusal: a lookup by indices; supported: constant ...
     """
     given_at = [at for at, one in enumerate(indices) if one is not None]
     ids: Any = indices[given_at[0]] if len(given_at) == 1 else None
@@ -322,7 +322,7 @@ def index(importer: Importer, given: Any, indices: Sequence[Any]) -> Any:
         first, count = int(ids[0]), ids.numel()
         if importer.torch.equal(ids, importer.torch.arange(first, first + count)):
             return slice_(importer, given, given_at[0], first, first + count)
-    raise Refusal("a lookup by indices: known are constant numbers that follow each "
+    raise Refusal("a lookup by indices; supported: constant numbers that follow each "
                   "other, and embeddings")
 
 
@@ -354,6 +354,6 @@ def concatenate(importer: Importer, parts: Sequence[Any], dim: int = 0) -> Any:
     if at == len(parts[0].shape) - 1 > 0 and not any(
             hasattr(part, "numel") for part in parts):
         return Joined(tuple(parts))
-    raise Refusal("a concatenation: known are the two halves of a rotation, a "
+    raise Refusal("a concatenation; supported: the two halves of a rotation, a "
                   "learned vector before the patches of an image, and features that "
                   "a linear layer reads")

@@ -18,7 +18,7 @@ from mtplan._torch_views import View
 
 
 class Refusal(Exception):
-    """Is raised for what cannot be imported; the importer adds the place.
+    """Is raised for code that cannot be imported; ``Walk`` adds the Python line.
 
     >>> str(Refusal("a convolution with overlapping windows"))
     'a convolution with overlapping windows'
@@ -97,7 +97,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Curve(_OfBase):
-    """Is a function, element by element, of a tensor or of attention scores.
+    """Is an elementwise function of a tensor or of attention scores.
 
     ``function`` computes the curve in double precision, and ``factor`` is set
     if it multiplies by a constant. ``parts`` says how the curve was made:
@@ -331,7 +331,8 @@ class Loss:
 class Patches(_Viewed):
     """Is a convolution of an image by windows that do not overlap.
 
-    ``windows`` has the number of windows, the elements of one, and its sizes.
+    ``windows`` has the number of windows, the number of elements of a window, and
+    the sizes of a window.
     The view is over samples, windows and channels.
 
     >>> Patches(None, None, None, (), views.whole([2, 4, 8])).shape
@@ -349,8 +350,8 @@ class Patches(_Viewed):
 class Routing:
     """Is the choice of the ``count`` experts with the largest logits.
 
-    ``gates`` holds the weights of experts, by whether they are normalised, and
-    ``sent`` holds tokens at their experts, by the tokens.
+    ``gates`` holds the weights of experts: under True if they are normalised, else
+    under False. ``sent`` maps tokens to their value at the experts.
 
     >>> Routing(Value([]), 2).slots is None
     True
@@ -404,7 +405,7 @@ class ChosenWeights:
 
 @dataclass(frozen=True)
 class Weighed(_Viewed):
-    """Is what experts compute, [experts, batch, capacity, features], times the
+    """Is the result of experts, [experts, batch, capacity, features], times the
     weights of the experts.
 
     >>> Weighed(None, None, views.whole([16, 4])).shape

@@ -1,9 +1,9 @@
 """Tracks which elements of a value each dimension of a tensor runs over.
 
 PyTorch splits, merges and exchanges dimensions freely; mtplan's operators have
-fixed ones. A tensor is therefore a value of mtplan's graph and a *view*, which
-says for each dimension of the tensor along which part of which dimension of the
-value it runs. No operator is needed for ``view``, ``transpose`` or ``expand``.
+fixed ones. A tensor is therefore a value of mtplan's graph and a *view*. The view
+maps each dimension of the tensor to parts of dimensions of the value. Therefore
+``view``, ``transpose`` and ``expand`` need no operator.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def dim_of(group: Group, shape: Sequence[int]) -> int | None:
 
 def row_of(group: Group, shape: Sequence[int]) -> int | None:
     """Returns the size of a group that is the last dimension of the value or one
-    of its equal parts, such as a head; None for others.
+    of its equal parts, such as a head; None for other groups.
 
     >>> row_of((Axis(1, 5),), [2, 10]), row_of((Axis(1, 5, 2),), [2, 10])
     (5, None)

@@ -110,7 +110,7 @@ def _records(process: subprocess.Popen[bytes], metrics: pathlib.Path,
 
 
 def _end_of_kept_lines(before: bytes, now: bytes) -> int | None:
-    """Returns how many bytes of lines both begin with; None for equal texts.
+    """Returns the bytes of the lines with which both begin; None if equal.
 
     >>> _end_of_kept_lines(b"1\\n2\\n", b"1\\n3\\n")
     2

@@ -30,7 +30,7 @@ def widths(plan: Plan) -> tuple[int, int]:
 
 
 def wrong_types(plan: Plan, precision: str, module: Any) -> list[str]:
-    """Returns sentences if the types of weights would not be those of the plan.
+    """Returns sentences if the module's weights have other types than planned.
 
     ``fully_shard`` casts weights to the plan's type, and keeps those of the
     module as master weights. Without replicas nothing is cast.

@@ -21,7 +21,7 @@ bool has(const std::string &letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-// Returns the stride of a letter in elements, or 0 if the tensor lacks it.
+// Returns a letter's stride in elements, or 0 if the tensor lacks the letter.
 std::int64_t stepOf(char letter, const std::string &letters,
                     const std::vector<std::int64_t> &shape) {
   const std::size_t position = letters.find(letter);
@@ -102,8 +102,9 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   };
 
   shape.n = step(out.back());
-  // Samples are not made rows of a matrix here (only in joined()), because a
-  // library's order of summation may depend on the number of rows.
+  // The sample letter `b` remains a loop here, because a library's order of
+  // summation may depend on the number of rows. Only joined() makes samples
+  // rows of a matrix.
   char row = 0, inner = 0;
   for (char letter : out)
     if (letter != out.back() && letter != 'b' && has(a, letter) &&
@@ -129,7 +130,8 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
 
 ProductShape ProductShape::joined() const {
   ProductShape whole = *this;
-  // Returns whether both loops are one contiguous loop in all tensors.
+  // Returns whether `part` inside `loop` is one contiguous loop in all three
+  // tensors.
   auto continues = [](const LetterStep &part, const LetterStep &loop) {
     auto same = [&](std::int64_t own, std::int64_t next) {
       return next == own * part.size;
@@ -180,7 +182,8 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
 
 namespace {
 
-/// Returns the alignment in bytes that a tensor's data have in all iterations.
+/// Returns the alignment in bytes that the address of a tensor's data has in
+/// every iteration of the loops.
 std::uint32_t alignmentOf(const MatrixCalls &calls,
                           std::int64_t LetterStep::*side, ElementType type) {
   std::int64_t all = kAlignment;
@@ -196,7 +199,9 @@ std::uint32_t alignmentOf(const MatrixCalls &calls,
 MatrixCalls MatrixCalls::of(const KernelSpec &spec) {
   const std::optional<ProductShape> whole = ProductShape::of(spec);
   if (!whole)
-    refuse(spec, "its result's last letter is no column of a matrix");
+    refuse(
+        spec,
+        "has a result whose last letter is not the column of a matrix product");
   ProductShape shape = whole->joined();
   MatrixCalls calls;
   // The longest loop becomes the library's batch.

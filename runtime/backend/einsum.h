@@ -23,7 +23,8 @@ struct Equation {
   explicit Equation(const KernelSpec &spec);
 };
 
-/// Describes nested loops, the last innermost; strides are in elements.
+/// Describes nested loops, of which the last is the innermost. Strides are in
+/// elements.
 struct LetterLoops {
   std::vector<std::int64_t> sizes, left, right;
 };
@@ -41,8 +42,8 @@ struct LetterSums {
 // An einsum becomes matrix products c[m, n] = sum over k of a[m, k] b[k, n]
 // inside loops. Each of m, n and k is one letter, or has size 1 if no letter
 // fits; all other letters become loops. Loops over letters of the result are
-// independent. Loops over summed letters, such as the samples, run in order,
-// and each iteration adds to c.
+// independent. Loops over summed letters, such as the sample letter b, run in
+// order, and each iteration adds to c.
 //===----------------------------------------------------------------------===//
 
 /// Holds a letter's size, and its strides in elements in the three tensors (0
@@ -58,8 +59,8 @@ struct ProductShape {
   std::vector<LetterStep> summed; ///< summed letters except k
   std::size_t lhs = 0, rhs = 1;   ///< operand indices of a and b
 
-  /// Returns the products of an einsum, with samples as a loop, or none if the
-  /// result is a scalar or both operands have the result's last letter.
+  /// Describes an einsum as products, with a loop over samples. Returns none if
+  /// the result is a scalar, or if both operands have the result's last letter.
   static std::optional<ProductShape> of(const KernelSpec &spec);
   /// Merges every loop that is contiguous with m, n or k into that dimension,
   /// which yields the fewest products. Samples are merged too, so the bits of

@@ -47,7 +47,7 @@ private:
 
 struct Followable {
   std::string_view kernel;
-  /// These numbers leave out the operands and results of the consumer.
+  /// These numbers do not count the operands and results of the consumer.
   std::size_t leastInputs, mostInputs, outputs;
   std::vector<std::string_view> then; ///< kernels that can be fused
 };
@@ -79,7 +79,7 @@ Pairing besides(const KernelSpec &spec) {
     refuse(spec, std::string("has ") + kBiasGradient +
                      ", which only an einsum may have");
   if (spec.integer(kBiasGradient, 0) != 1)
-    refuse(spec, std::string(kBiasGradient) + " must be 1, or not be there");
+    refuse(spec, std::string(kBiasGradient) + " must be 1 or absent");
   if (spec.inputs.size() != 2 || spec.outputs.size() != results)
     refuse(spec, "has " + std::to_string(spec.inputs.size()) +
                      " operands and " + std::to_string(spec.outputs.size()) +
@@ -104,7 +104,7 @@ Pairing pairingOf(const KernelSpec &spec) {
     std::vector<std::string_view> names;
     for (const Followable &one : followables())
       names.push_back(one.kernel);
-    refuse(spec, "has " + then + " after it, which only " +
+    refuse(spec, "has the fused consumer " + then + ", which only " +
                      base::listed(names) + " may have");
   }
   if (std::ranges::find(first->then, then) == first->then.end())
@@ -159,10 +159,11 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec) {
 
 namespace {
 
-// Returns whether an epilogue of cuBLASLt may compute the activation. Only gelu
-// by tanh qualifies, for a single product whose rows are multiples of 16 bytes.
-// cuBLASLt's tanh has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which
-// suffices only for results of 16 bits.
+// Returns whether an epilogue of cuBLASLt may compute the activation. Only the
+// tanh approximation of gelu qualifies, and only for a single product whose
+// result has 16-bit elements in rows of a multiple of 16 bytes. cuBLASLt's tanh
+// has an error of about 2^-11 (PTX ISA, tanh.approx.f32), which is too large
+// for wider results.
 bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
   constexpr std::int64_t kUnit = 8;
   return activationOf(second) == Activation::geluTanh && shape.batches == 1 &&
@@ -188,8 +189,8 @@ bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
 
 /// Returns the product of an einsum with `bias_gradient`, or none if one
 /// library call cannot compute both results. The bias gradient must have
-/// exactly those letters of the summed operand that the einsum's result has, so
-/// that both sum over the same letters.
+/// exactly the letters that the second operand shares with the einsum's result,
+/// so that both results are sums over the same letters.
 std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   auto [product, sum] = halvesOf(spec);
   FollowedProduct all;
@@ -246,7 +247,7 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
     return std::nullopt;
   // Fusion does not round the value between the two kernels. Therefore the
   // consumer's tensors must have the type of this value; only an accumulator
-  // may have another.
+  // may have another type.
   const TensorView between = first.outputs[0];
   const bool accumulates = second.kernel == "accumulate";
   if (!accumulates)

@@ -1,13 +1,13 @@
 //===- followed.h - Kernels with a fused consumer ---------------*- C++ -*-===//
 //
 // A kernel with the setting `then` is a pair: an einsum and `activation`,
-// `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or a
-// dropout or the gradient of a norm and `add`. The last operand of the second
-// kernel is the result of the first. An einsum with `bias_gradient` is a pair
-// too: the einsum and the `sum` of its second operand, each with the consumer
-// that `then` names, if any. A device may fuse both kernels (cuBLASLt's
-// epilogues). The fused kernel need not write the result of the first, except
-// for an `activation`, whose gradient reads that result.
+// `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or `add`
+// after a dropout or after the gradient of a norm. The last operand of the
+// second kernel is the result of the first. An einsum with `bias_gradient` is a
+// pair too: the einsum and the `sum` of its second operand, each with the
+// consumer that `then` names, if any. A device may fuse both kernels
+// (cuBLASLt's epilogues). The fused kernel need not write the result of the
+// first, except for an `activation`, whose gradient reads that result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,8 +76,8 @@ MadeKernel makeSequential(Backend &backend, const KernelSpec &spec);
 
 /// Describes an einsum, with its fused consumer and bias gradient if any, as
 /// one matrix product without loops or conversions. If there is a consumer, the
-/// product writes the consumer's results, and the einsum's own result only for
-/// a gelu, which saves it for backward.
+/// product writes the consumer's results. The product writes the einsum's own
+/// result as well only if the consumer is a gelu, whose backward reads it.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< operand indices of a and b
@@ -85,16 +85,18 @@ struct FollowedProduct {
   std::size_t operands = 2;
   std::size_t result = 1;       ///< index of c among the results
   std::size_t biasGradient = 0; ///< index of the bias gradient, if any
-  /// takesAddend: the operand after those of the einsum is an addend.
-  /// takesKept: that operand is the argument of gelu, which forward has saved.
+  /// If `takesAddend`, the operand after the einsum's operands is an addend. If
+  /// `takesKept`, that operand is the argument of gelu, which forward has
+  /// saved.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 
-  /// Returns the product of a kernel, or none if the kernel is not one product.
+  /// Returns the product of a kernel, or none if one product cannot compute the
+  /// kernel.
   static std::optional<FollowedProduct> of(const KernelSpec &spec);
   /// Returns the batched product of runs at constant strides. Returns none if
-  /// one library call cannot compute it, or if a stride is no multiple of
-  /// kAlignment.
+  /// one library call cannot compute the batch, or if a stride is no multiple
+  /// of kAlignment.
   static std::optional<FollowedProduct> of(const KernelSpec &spec,
                                            const EvenRuns &runs);
 };

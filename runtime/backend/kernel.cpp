@@ -39,7 +39,7 @@ double KernelSpec::number(const std::string &name, double otherwise) const {
 
 std::string KernelSpec::text(const std::string &name,
                              const std::string &otherwise) const {
-  return valueOf(*this, name, otherwise, "a text");
+  return valueOf(*this, name, otherwise, "a string");
 }
 
 bool usesDouble(const KernelSpec &spec) {

@@ -97,7 +97,7 @@ struct EvenRuns {
 struct DeviceFacts {
   std::string name;        ///< such as "AMD EPYC"; empty if unknown
   std::string libraries;   ///< such as "oneDNN 2.6.3"
-  std::int64_t memory = 0; ///< bytes; if sharesHost, all ranks share it
+  std::int64_t memory = 0; ///< bytes; if sharesHost, all ranks share them
   bool sharesHost = true;  ///< memory and cores are the host's
 };
 
@@ -112,7 +112,7 @@ public:
   /// Prepares many runs of one kernel as one kernel, which uses only the member
   /// `step` of its invocation. No run may read or write the outputs of another,
   /// but all may accumulate into one result. Returns null if the backend cannot
-  /// run them as one kernel, or gains nothing by it.
+  /// run them as one kernel, or if one kernel would not be faster.
   virtual std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;
@@ -135,9 +135,9 @@ public:
     static Queue inOrder;
     return inOrder;
   }
-  /// Returns the World whose collectives transfer this backend's memory, in the
-  /// order of its queue, or null if `host` itself transfers it. All ranks call
-  /// this together.
+  /// Returns the World whose collectives transfer data in this backend's
+  /// memory, in the order of its queue. Returns null if `host` itself can
+  /// transfer these data. All ranks call this together.
   /// \throws std::runtime_error if the ranks' devices cannot communicate
   virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
   virtual DeviceFacts facts() const { return {}; }
@@ -164,7 +164,8 @@ MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
   return std::make_unique<Class<float>>(spec, context);
 }
 
-/// Prepares runs with prepareTogether, or one by one if that returns null.
+/// Prepares runs with prepareTogether, or one by one if prepareTogether returns
+/// null.
 /// \throws std::runtime_error like Backend::prepare
 MadeKernel prepareAll(Backend &backend, const std::vector<FixedRun> &runs);
 

@@ -36,7 +36,7 @@ struct LongSum {
     add(other.sum);
     lost += other.lost;
   }
-  /// Returns the corrected sum, or the plain sum if it is not finite.
+  /// Returns the corrected sum, or `sum` itself if `sum` is infinite or NaN.
   double value() const { return std::isfinite(sum) ? sum + lost : sum; }
 };
 

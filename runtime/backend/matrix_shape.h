@@ -14,7 +14,8 @@
 
 namespace mtplan::runtime {
 
-/// Holds strides in elements. With several columns, `row` or `column` is 1.
+/// Holds strides in elements. If a matrix has more than one column, `row` or
+/// `column` is 1.
 struct MatrixSteps {
   std::int64_t row = 0, column = 1;
   std::int64_t batch = 0;             ///< from one matrix to the next
@@ -27,7 +28,7 @@ struct MatrixSteps {
 /// stored.
 enum class Epilogue {
   none,
-  gelu,     ///< gelu by tanh; also stores the argument of gelu
+  gelu,     ///< tanh approximation of gelu; also stores gelu's argument
   geluGrad, ///< multiplies by gelu' at the stored argument
 };
 
@@ -43,8 +44,8 @@ struct MatrixShape {
   bool biased = false;                   ///< adds n elements of type `result`
   bool adds = false;                     ///< adds the previous c or an operand
   Epilogue epilogue = Epilogue::none;    ///< must be none in a batch
-  /// Selects the operand to sum. Its sums have the type `result` and overwrite
-  /// their vector even if `adds` is set.
+  /// Selects the operand to sum. The sums have the type `result`, and overwrite
+  /// the vector of sums even if `adds` is set.
   OperandSum sums = OperandSum::none;
   /// Holds the stride in elements from one matrix's bias or sums to the next.
   std::int64_t vectorStep = 0;

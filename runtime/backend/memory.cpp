@@ -26,8 +26,8 @@ constexpr std::int64_t kPiece = 8 << 20; // bytes of the longest upload
 // The pattern's period in elements is odd, so that rows of a matrix differ.
 constexpr std::int64_t kPeriod = 8191;
 
-// An upload has whole periods, so that the pattern continues in the next
-// upload.
+// An upload consists of whole periods, so that the pattern continues in the
+// next upload.
 std::int64_t lengthOf(ElementType type, std::int64_t bytes) {
   const std::int64_t period = kPeriod * bytesOf(type);
   return std::clamp<std::int64_t>((bytes + period - 1) / period, 1,

@@ -29,12 +29,14 @@ public:
   virtual void *allocate(std::size_t bytes) = 0;
   virtual void release(void *data, std::size_t bytes) noexcept = 0;
 
-  /// Copies from the host. The caller may change `from` after the return.
+  /// Copies from the host. The caller may change `from` once the function has
+  /// returned.
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
   /// Copies to the host, and blocks until the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
-  /// Copies to the host without the queue. May miss the results of work queued
-  /// after the last Queue::finish. Any thread may call this.
+  /// Copies to the host without the queue. The copy may miss the results of
+  /// work that was queued after the last Queue::finish. Any thread may call
+  /// this.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
   /// Returns the memory in which buffers of collectives are allocated: this
@@ -112,8 +114,8 @@ private:
 /// are long enough to hide the latency.
 class Pattern {
 public:
-  /// \param bytes  the size of the longest tensor; an upload is never longer,
-  /// and has at most 8 MiB
+  /// \param bytes  the size of the longest tensor; no upload exceeds this size
+  /// or 8 MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
 
   void fill(void *to, std::int64_t bytes);

@@ -18,16 +18,16 @@
 namespace mtplan::runtime {
 
 /// Measures the times at which the streams of one queue reach given points.
-/// Only the thread of the queue may use it.
+/// Only the thread that uses the queue may use the clock.
 class StreamClock {
 public:
   virtual ~StreamClock() = default;
   /// Marks the time at which the selected stream completes its work so far.
-  /// Returns the mark's number, counted from 0. Must not be called while
+  /// Returns the mark's number, counted from 0. The queue must not be
   /// recording.
   virtual int mark() = 0;
-  /// Returns the seconds between two marks of any streams. Both must have been
-  /// reached, for example because Queue::finish has returned.
+  /// Returns the seconds between two marks of any streams. The streams must
+  /// have reached both marks, for example because Queue::finish has returned.
   virtual double between(int from, int to) const = 0;
   virtual void clear() = 0;
 };
@@ -67,14 +67,15 @@ public:
   /// Creates `streams` streams and `events` events, numbered from 0. A new
   /// queue has one stream.
   virtual void open(int /*streams*/, int /*events*/) {}
-  /// Selects the stream for all work queued or kernels prepared from now on. A
-  /// new queue selects stream 0.
+  /// Selects the stream of all work that is queued, and of all kernels that are
+  /// prepared, from now on. A new queue selects stream 0.
   virtual void select(int /*stream*/) {}
   /// Records the event at the current end of the selected stream.
   virtual void record(int /*event*/) {}
   /// Makes later work on the selected stream wait for the event.
   virtual void wait(int /*event*/) {}
-  /// Blocks the host until the event has happened; not allowed while recording.
+  /// Blocks the host until the event has happened. The queue must not be
+  /// recording.
   virtual void await(int /*event*/) {}
   /// Blocks the host until all queued work is complete.
   /// \throws the first failure of the work since the last call

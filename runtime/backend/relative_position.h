@@ -1,7 +1,8 @@
 //===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// The backends have their own version of relativeBucket() of
-// runtime/reference/kernels.h. A test compares both versions.
+// The CUDA backend uses this version of relativeBucket(). The reference
+// kernels, which the CPU backend also uses for biased attention, have their own
+// version in runtime/reference/kernels.h. A test compares both versions.
 //
 //===----------------------------------------------------------------------===//
 

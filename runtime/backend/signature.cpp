@@ -15,10 +15,12 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Returns the signatures by kernel. A letter is one dimension, of the same
-/// size wherever it occurs. A leading `*` is any number of dimensions. A tensor
+/// Returns the signatures by kernel. A letter stands for one dimension, which
+/// has the same size in all tensors with this letter. A leading `*` stands for
+/// any number of dimensions, which are equal in all tensors with `*`. A tensor
 /// after `#` holds integers. A tensor after `?`, and every later tensor on its
-/// side of the arrow, may be absent.
+/// side of the arrow, may be absent. Kernels with an empty signature have
+/// checks of their own.
 const std::map<std::string, std::string> &signatures() {
   static const std::map<std::string, std::string> kTable = {
       {"accumulate", "*->*"},
@@ -84,8 +86,8 @@ bool isNormOfHeads(const KernelSpec &spec) {
          spec.find("head_dim");
 }
 
-/// Returns the signature of a call. A norm over heads normalizes parts of the
-/// last dimension.
+/// Returns the signature of a call. In a norm over heads, which normalizes
+/// parts of the last dimension, that dimension may be longer than the gain.
 std::string signatureOf(const KernelSpec &spec, std::string signature) {
   if (isNormOfHeads(spec))
     for (std::size_t at = 0;
@@ -195,7 +197,7 @@ void checkSum(const KernelSpec &spec) {
   if (out.size() > in.size() ||
       !std::equal(out.rbegin(), out.rend(), in.rbegin()))
     refuse(spec, "sums " + shapeWords(in) + " to " + shapeWords(out) +
-                     ", which is not its end");
+                     ", which are not its trailing dimensions");
   for (const TensorView &view : {spec.inputs[0], spec.outputs[0]})
     if (view.type == ElementType::i32)
       refuse(spec, "takes floating-point numbers, not i32");
@@ -232,12 +234,11 @@ void checkPiece(const KernelSpec &spec) {
     const Span has = pieceOf(whole, d), wants = pieceOf(piece, d);
     if (wants.offset < has.offset ||
         wants.offset + piece.shape[d] > has.offset + whole.shape[d])
-      refuse(spec, "of dimension " + std::to_string(d) + " elements " +
-                       std::to_string(wants.offset) + " and " +
-                       std::to_string(piece.shape[d]) +
-                       " on are wanted, but the rank has " +
-                       std::to_string(has.offset) + " and " +
-                       std::to_string(whole.shape[d]) + " on");
+      refuse(spec, "takes " + std::to_string(piece.shape[d]) +
+                       " elements of dimension " + std::to_string(d) +
+                       " from element " + std::to_string(wants.offset) +
+                       ", but the rank has " + std::to_string(whole.shape[d]) +
+                       " from element " + std::to_string(has.offset));
   }
 }
 
@@ -294,7 +295,8 @@ void checkHeads(const KernelSpec &spec) {
     refuse(spec, biased ? "has a softcap and a bias, which exclude each other"
                         : "needs a softcap above 0");
   if (lse == 4 && biased != (spec.outputs.size() == 4))
-    refuse(spec, "has a bias or a gradient of it alone");
+    refuse(spec, "has a bias without its gradient, or a bias's gradient "
+                 "without the bias");
 }
 
 void checkNormOfHeads(const KernelSpec &spec) {
@@ -347,7 +349,7 @@ Activation activationOf(const KernelSpec &spec) {
       return static_cast<Activation>(i);
     kinds += (i > 0 ? ", " : "") + std::string(kActivations[i]);
   }
-  refuse(spec, "kind '" + kind + "' is none of " + kinds);
+  refuse(spec, "kind '" + kind + "' is not one of " + kinds);
 }
 
 void checkSpec(const KernelSpec &spec) {

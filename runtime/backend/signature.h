@@ -35,7 +35,7 @@ inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
                                                "relu", "tanh",      "sigmoid"};
 
 /// Parses the setting `kind`.
-/// \throws std::runtime_error if it names no activation function
+/// \throws std::runtime_error if the setting names no activation function
 Activation activationOf(const KernelSpec &spec);
 
 } // namespace mtplan::runtime

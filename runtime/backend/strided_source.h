@@ -7,10 +7,11 @@
 
 namespace mtplan::runtime {
 
-/// Maps the elements of a result to the operand's, for the kernels slice, piece
-/// and transpose. The result is a sequence of contiguous runs of `length`
-/// elements, one for each index of `sizes` in row-major order. A run starts at
-/// operand element `start` + the sum of index * `steps`. Runs are maximal.
+/// Maps the elements of a result to elements of the operand, for the kernels
+/// slice, piece and transpose. The result is a sequence of runs of `length`
+/// elements that are contiguous in the operand, one run for each index of
+/// `sizes` in row-major order. A run starts at operand element `start` + the
+/// sum of index * `steps`. Runs are as long as possible.
 struct StridedSource {
   std::int64_t start = 0;
   std::vector<std::int64_t> sizes, steps;

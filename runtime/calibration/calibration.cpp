@@ -23,7 +23,7 @@ namespace {
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
-/// Relates the time of the work between samples to the time of a sample.
+/// The work between two samples takes this multiple of the time of a sample.
 /// Products take about two thirds of a step of a dense model on a GPU
 /// (bench/results/2026-11-27-gpu.md).
 constexpr double kBetween = 0.5;
@@ -181,7 +181,7 @@ std::string partOf(const MeasuredRun &run) {
   const std::string type = std::string(", ") + nameOf(run.type);
   switch (run.as) {
   case MeasuredAs::launches:
-    return "kernels of next to nothing";
+    return "kernels that do almost nothing";
   case MeasuredAs::pass:
     return "passes" + type;
   case MeasuredAs::product:
@@ -225,8 +225,8 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // If `carries` is null, `world` transports the kernels' memory. The stopwatch
-  // always uses `world`, with memory of the host.
+  // If `carries` is null, `world` itself transfers data in the backend's
+  // memory. The stopwatch always uses `world`, with memory of the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,

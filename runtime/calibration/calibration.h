@@ -3,10 +3,10 @@
 // Calibration uses the interfaces that a step uses, so that it measures the
 // code that will run. It times kernels of a Backend while all ranks run them,
 // and collectives and messages of a World. Shapes are fixed, not searched. Runs
-// alternate among several copies of the operands, so that caches hold no more
-// of them than in a step. On a device, memory-bound kernels run between samples
-// of products and attention, because a device that only multiplies reaches its
-// power limit, and lowers its clock more than in a step.
+// alternate among several copies of the operands, so that caches hold no larger
+// part of the operands than in a step. On a device, memory-bound kernels run
+// between samples of products and attention, because a device that only
+// multiplies reaches its power limit, and lowers its clock more than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +58,8 @@ public:
   /// \param recorded whether the runs of a sample may be recorded and replayed,
   /// as in a step. If the queue records, the time does not include the host's
   /// launches.
-  /// \param between  if set, queues work between samples that is not timed, and
-  /// receives the time of the sample before
+  /// \param between  if set, queues untimed work between two samples; `seconds`
+  /// is the time of the earlier sample
   Timing time(double seconds,
               const std::function<void(std::int64_t number)> &run,
               bool recorded = false,
@@ -105,10 +105,11 @@ struct MeasuredRun {
   std::string what; ///< description for reports, e.g. "a layer up"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
-  /// For `pass`, counts the bytes of operands and results. Only the rows that
-  /// are looked up count for a table, and a tensor updated in place counts
-  /// twice. For `collective`, counts the bytes of the whole (gathered) tensor;
-  /// for `followed`, those of the producer's result.
+  /// For `pass`, counts the bytes of operands and results. A lookup table
+  /// counts only with the rows that are read, and a tensor updated in place
+  /// counts twice. For `collective`, counts the bytes of the whole (gathered)
+  /// tensor; for `message`, the bytes that each rank sends; for `followed`, the
+  /// bytes of the producer's result.
   std::int64_t bytes = 0;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool causal = false;
@@ -120,8 +121,8 @@ struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
   std::int64_t square = 2048; ///< m, n and k of the largest product
-  /// All copies of a kernel's operands together take about this many bytes, to
-  /// exceed the caches.
+  /// All copies of a kernel's operands together take about this many bytes, so
+  /// that they do not fit into the caches.
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
@@ -144,12 +145,14 @@ struct CalibrationOptions {
 /// Describes consecutive runs that are reported once, before the first.
 struct CalibrationPart {
   std::string what; ///< "products, f32"
-  /// Hold the numbers of the first and the last run, counted from 1, and the
-  /// total number of runs.
+  /// Hold the numbers of the first and the last run of the part, counted from
+  /// 1, and the number of all runs of the calibration.
   std::size_t first = 1, last = 1, runs = 1;
 };
 
-/// All ranks must call this with the same options, and get the same result.
+/// Measures the kernels of `backend`, and collectives and messages between the
+/// ranks. All ranks must call this with the same options, and get the same
+/// result.
 /// \param said  called on every rank before a part is measured
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,

@@ -42,8 +42,8 @@ public:
     layer("a layer of few rows", 1, 16, h, 4 * h);
     layer("the vocabulary", b, s, h, shapes.words);
     layer("large", 1, shapes.square, shapes.square, shapes.square);
-    // The rows of 4 h + 8 elements are not multiples of 128 bytes in any type.
-    // The rows of 4 h + 1 elements are not multiples of 16 bytes either.
+    // Rows of 4 h + 8 elements are not multiples of 128 bytes in any type. Rows
+    // of 4 h + 1 elements are not multiples of 16 bytes either.
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
@@ -62,7 +62,8 @@ private:
     return {ElementType::f32, std::move(shape), {}};
   }
 
-  // Adds the products of a weight [in, out]: forward and the two gradients.
+  // Adds the three products of a weight [in, out]: the forward product and the
+  // gradients of the input and of the weight.
   void layer(const std::string &name, std::int64_t b, std::int64_t s,
              std::int64_t in, std::int64_t out) {
     product(name, "bsi,io->bso", b, s, in, out);
@@ -106,7 +107,8 @@ private:
     add(std::move(made), "batched");
   }
 
-  // Adds the first product of an MLP with each possible fused consumer.
+  // Adds the first product of an MLP several times: with a fused `add`, with
+  // each fused activation function, and with the gradient of each.
   void followers() {
     fusedConsumer("add", "");
     for (const char *function : kActivations)
@@ -258,9 +260,9 @@ private:
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
     // pass() has counted each output once; an output that is also read counts
-    // again. AdamW's first output, a 16-bit weight, is only written. In single
-    // precision the parameter is its own master, which the second output
-    // already counts, so the bytes of the first output are subtracted.
+    // again. AdamW's first output, a 16-bit weight, is only written. In f32,
+    // the parameter is its own master, and the second output already counts its
+    // bytes. Therefore the bytes of the first output are subtracted.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)

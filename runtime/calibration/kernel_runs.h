@@ -31,7 +31,8 @@ KernelRun smallestRun();
 /// operands; its integers, 0 to 511, serve as token ids.
 class Operands {
 public:
-  /// \param spread  approximate bytes of all copies together; there are 1 to 64
+  /// \param spread  approximate bytes of all copies together; the number of
+  /// copies is between 1 and 64
   Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread);
 
   /// Runs `kernel` on copy `number` modulo the number of copies.

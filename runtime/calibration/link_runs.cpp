@@ -15,7 +15,7 @@ void addOnce(std::vector<GroupShape> &all, GroupShape one) {
 }
 
 // Holds the buffers of collectives and messages. Short messages alternate among
-// offsets, so that caches hold no more of their data than in a step.
+// offsets, so that caches hold no larger part of the data than in a step.
 struct Buffers {
   Allocation in, out;
   std::int64_t bytes;

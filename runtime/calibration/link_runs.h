@@ -32,13 +32,14 @@ std::vector<std::int64_t> messageSizes(std::int64_t largest);
 
 struct LinkRun {
   MeasuredRun run;
-  std::function<void(std::int64_t)> once; ///< runs it; argument: run number
+  /// Runs the operation once. The argument is the number of the run.
+  std::function<void(std::int64_t)> once;
 };
 
 /// Returns the runs of messages, and of all-reduce, all-gather, reduce-scatter
 /// and all-to-all for each group shape and size; none for a single rank. All
 /// groups of a shape communicate at once. All ranks must call this, and run the
-/// results in this order. `world` must outlive the results.
+/// results in the order of the list. `world` must outlive the results.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

@@ -32,15 +32,14 @@ public:
   struct State {
     bool running = false; ///< some rank's part still runs
     bool wished = false;  ///< some rank passed `wish`
-    /// Holds "rank 1: ..." with the error of the lowest rank whose part threw,
-    /// once no part runs; empty if none threw.
+    /// Once no part runs, holds the error of the lowest rank whose part threw,
+    /// as "rank 1: ...". Empty if no part threw.
     std::string fault;
   };
 
   /// Starts this rank's part of a task; no task may be running.
   void start(std::function<void()> work);
-  /// Returns the task's state, and ends the task if no part runs any more.
-  /// State::wished says whether any rank passed `wish`.
+  /// Returns the task's state. Ends the task if no part runs any more.
   State ask(bool wish = false);
   /// Waits until no part runs. Returns State::fault.
   std::string finish();

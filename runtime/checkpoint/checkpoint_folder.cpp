@@ -77,7 +77,7 @@ void repairFolder(const std::string &folder) {
       throw CheckpointError(std::string(error.what()) +
                             "; give this run a folder of its own");
     } catch (const CheckpointError &) {
-      continue; // loading it reports the damage
+      continue; // loading the checkpoint reports the damage
     }
   }
   for (const std::string &name : namesIn(folder))
@@ -96,7 +96,7 @@ void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
   const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
   for (std::size_t i = 0; i + others < steps.size(); ++i) {
     if (isLatest(folder, stepName(steps[i])))
-      continue; // setting `latest` to the newest failed
+      continue; // setting `latest` to the newest checkpoint failed
     // The new name marks the checkpoint as incomplete while it is removed.
     const std::string old = folder + "/" + stepName(steps[i]);
     renameFolder(old, old + std::string(kReplaced));
@@ -182,7 +182,7 @@ FolderLock::FolderLock(const std::string &folder) {
   try {
     repairFolder(folder);
   } catch (...) {
-    close(handle); // no destructor runs after an exception here
+    close(handle); // a constructor that throws runs no destructor
     throw;
   }
 }
@@ -226,7 +226,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
 
 StoredState::StoredState(const std::string &checkpoint)
     : manifest(readManifest(checkpoint)) {
-  files.reserve(manifest.files.size()); // tensors point to elements
+  files.reserve(manifest.files.size()); // tensors point into `files`
   std::map<std::string, StoredTensor> byFile;
   for (const ManifestFile &named : manifest.files) {
     const MappedFile &file = files.emplace_back(checkpoint + "/" + named.name);

@@ -1,8 +1,10 @@
 //===- checkpoint_folder.h - Checkpoints on disk ----------------*- C++ -*-===//
 //
-//   FOLDER/step-00000100/          complete; renamed to this when finished
-//   FOLDER/step-00000200.partial/  in progress, or left by a crashed run
-//   FOLDER/latest                  name of the newest, for users and scripts
+//   FOLDER/step-00000100/          a complete checkpoint
+//   FOLDER/step-00000200.partial/  a checkpoint that is being written, or
+//                                  that a crashed run left
+//   FOLDER/latest                  has the name of the newest checkpoint, for
+//                                  users and scripts
 //
 // The lock FOLDER/lock lets only one run at a time write to the folder.
 //
@@ -26,8 +28,8 @@ namespace mtplan::runtime {
 /// Returns "step-00000100".
 std::string stepName(std::int64_t step);
 
-/// Returns the steps of all complete checkpoints, ascending; none if the folder
-/// does not exist.
+/// Returns the steps of all complete checkpoints in ascending order. Returns no
+/// steps if the folder does not exist.
 /// \throws CheckpointError if the folder cannot be listed
 std::vector<std::int64_t> stepsIn(const std::string &folder);
 
@@ -40,8 +42,9 @@ class FolderLock {
 public:
   /// Creates the folder if necessary, removes partial checkpoints of crashed
   /// runs, and corrects `latest`.
-  /// \throws CheckpointError also if another run has the lock, or if there are
-  ///         checkpoints of another version, which this run would later remove
+  /// \throws CheckpointError if a file operation fails, if another run has the
+  ///         lock, or if the folder has checkpoints of another version, because
+  ///         this run would later remove these checkpoints
   explicit FolderLock(const std::string &folder);
   ~FolderLock();
   FolderLock(const FolderLock &) = delete;
@@ -55,10 +58,10 @@ private:
 std::string partialFolder(const std::string &folder, std::int64_t step);
 
 /// Completes the checkpoint in the partial folder: writes the manifest and
-/// renames the folder. Then sets `latest` and, of the checkpoints up to this
-/// step, removes all but the newest `keep`. A checkpoint of a later step can
-/// only be damaged, and is kept. Returns the error of setting `latest` or of a
-/// removal, or "".
+/// renames the folder. Then sets `latest`, and removes all checkpoints up to
+/// this step except the newest `keep`. Checkpoints of later steps are kept. A
+/// run resumes from the newest intact checkpoint, so these checkpoints are
+/// damaged. Returns an error if setting `latest` or a removal fails, else "".
 /// \param named  called once the checkpoint is complete, before any removal
 /// \throws CheckpointError if the checkpoint cannot be completed
 std::string publish(
@@ -85,7 +88,7 @@ struct StoredTensor {
 class StoredState {
 public:
   /// Opens all files and compares their headers with the manifest.
-  /// \throws CheckpointError or DataError if any differs
+  /// \throws CheckpointError or DataError if a header differs from the manifest
   explicit StoredState(const std::string &checkpoint);
 
   const RunState &run() const { return manifest.run; }

@@ -79,7 +79,7 @@ void DurableFile::reserve(std::int64_t bytes) {
   if (error == EOPNOTSUPP || error == EINVAL)
     error = whole([&] { return ftruncate(handle, bytes); }) == 0 ? 0 : errno;
   if (error != 0)
-    fail(("take " + std::to_string(bytes) + " bytes for it").c_str(), path,
+    fail(("reserve " + std::to_string(bytes) + " bytes for it").c_str(), path,
          error);
 }
 

@@ -101,7 +101,8 @@ std::vector<Part> assignParts(const ModelState &state,
     else
       fine.push_back(t);
   }
-  // Large tensors are assigned first, and small ones balance the load (LPT).
+  // Larger tensors are assigned first (LPT), so that the smaller tensors
+  // balance the load.
   std::ranges::stable_sort(fine, std::greater(), [&](int t) {
     return state.tensors[sized(t)].bytes();
   });
@@ -220,8 +221,8 @@ void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
     const bool isMine = piece.writer == world.rank();
     if (!isMine && box.rank != world.rank())
       continue;
-    // The runs have the same order in box and tensor, so that one range of the
-    // box holds exactly the runs of the piece.
+    // The runs have the same order in the box and in the tensor. Therefore one
+    // range of the box holds exactly the runs of the piece.
     std::int64_t begin = -1, end = -1;
     forEachRunWithin(box.view, tensor.shape, piece.first, piece.count,
                      [&](std::int64_t, std::int64_t inBox, std::int64_t count) {
@@ -264,7 +265,7 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
     }
     // This barrier keeps every rank in the same round.
     double in = 0.0, out = 0.0;
-    allRanks->allReduce("checkpoint: pieces have come", &in, &out,
+    allRanks->allReduce("checkpoint: pieces received", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);
   }
 }

@@ -2,10 +2,10 @@
 //
 // Writing long runs of bytes is several times as fast as writing pieces of
 // rows. Therefore each rank writes its own shard of a tensor if every shard is
-// one long run or the whole tensor. Other tensors are divided into parts of at
-// most the state's size divided by the number of ranks, or kLongRun if that is
-// more. One of the tensor's ranks gathers the pieces of a part from the others
-// and writes the part.
+// one long run or the whole tensor. Other tensors are divided into parts. A
+// part has at most max(bytes of the state / number of ranks, kLongRun) bytes.
+// For each part, one of the ranks that hold the tensor gathers the pieces from
+// the other ranks and writes the part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,11 @@
 
 namespace mtplan::runtime {
 
-/// Runs of more bytes than this are hardly faster to write.
+/// Writing runs of more than this many bytes is hardly faster.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
-/// Describes a box (hyperrectangle) of a tensor that a rank has to contribute.
+/// Describes a box (hyperrectangle) of a tensor. Its rank contributes the box
+/// to the checkpoint.
 struct OwnedBox {
   int rank = 0;
   std::int64_t offset = 0; ///< bytes into the rank's snapshot
@@ -51,8 +52,8 @@ std::vector<Part> assignParts(const ModelState &state,
                               const std::vector<std::vector<OwnedBox>> &boxes,
                               int ranks, std::int64_t longRun = kLongRun);
 
-/// Sends parts of the ranks' snapshots to the ranks that write them. A round
-/// sends at most kRound bytes to each writer, which bounds the memory of
+/// Sends parts of the ranks' snapshots to the ranks that write these parts. A
+/// round sends at most kRound bytes to each writer, which bounds the memory of
 /// messages in flight. Ranks wait for each other here, but never for a disk.
 class Gatherer {
 public:
@@ -75,8 +76,8 @@ public:
   /// thread.
   /// \param snapshot  this rank's owned slices, concatenated
   void gather(std::span<const std::byte> snapshot);
-  /// Returns the bytes of mine()[i], in `snapshot` or in memory that is valid
-  /// until the next gather().
+  /// Returns a pointer to the bytes of mine()[i]. The pointer leads into
+  /// `snapshot`, or to memory that is valid until the next gather().
   const std::byte *data(std::size_t i,
                         std::span<const std::byte> snapshot) const;
 
@@ -106,15 +107,15 @@ private:
   int channel = 0; ///< a channel that the plan does not use
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> assigned, own;
-  /// Locates a part that this rank writes: in its snapshot if the part is one
-  /// run there, otherwise in `gathered`.
+  /// Locates a part that this rank writes. `offset` is in the rank's snapshot
+  /// if the part is one run there, otherwise in `gathered`.
   struct Source {
-    bool isDirect = false;
+    bool isDirect = false; ///< the part is in the snapshot
     std::int64_t offset = 0;
   };
   std::vector<Source> sources;
   std::vector<Move> sends, receives; ///< sorted by round
-  std::int64_t rounds = 0;           ///< the most rounds of any writer
+  std::int64_t rounds = 0;           ///< largest number of rounds of a writer
   std::size_t gatheredBytes = 0;
   std::vector<std::byte> gathered, message;
 };

@@ -27,8 +27,8 @@ public:
       : plan(thePlan), world(theWorld), executor(theExecutor),
         state(modelStateOf(plan)), task(world) {}
 
-  // Returns the checkpoints, newest first, as rank 0 lists them, because the
-  // folder may change while ranks list it.
+  // Returns the checkpoints, newest first. Only rank 0 lists the folder,
+  // because the folder could change between the listings of different ranks.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
     // count[0] is the number of checkpoints; count[1] is 1 if `folder` is one.
@@ -78,11 +78,11 @@ public:
     return task.finish();
   }
 
-  // Throws the same error on all ranks unless the checkpoint has the plan's
-  // tensors.
+  // Checks that the checkpoint has the plan's tensors. If not, throws the same
+  // error on all ranks.
   void checkModel(const std::string &checkpoint) const {
     auto refuse = [&](const std::string &what) {
-      throw CheckpointError(checkpoint + ": is of another model (" +
+      throw CheckpointError(checkpoint + ": has another model (" +
                             stored->run().model + ", the plan's is " +
                             plan.model + "): " + what);
     };
@@ -107,8 +107,8 @@ public:
         refuse("it has " + name + ", which the plan does not");
   }
 
-  // Fills the executor's tensors. Returns an error or "", because reading may
-  // fail even after verification. All ranks call this.
+  // Fills the executor's tensors. Returns an error, or "". Reading may fail
+  // even after verification. All ranks call this.
   std::string load(LoadWhat what) {
     task.start([&] {
       for (const StateSlice &slice :
@@ -165,7 +165,7 @@ private:
   RankExecutor &executor;
   ModelState state;
   std::unique_ptr<StoredState> stored;
-  BackgroundTask task; ///< last, because its thread uses the other members
+  BackgroundTask task; ///< declared last; its thread uses the other members
 };
 
 } // namespace

@@ -18,14 +18,15 @@ enum class LoadWhat {
 };
 
 /// Loads the newest intact checkpoint in `folder`, or `folder` itself if it is
-/// a checkpoint, into the executor. All ranks must call this. The executor does
-/// not change before the checksums of manifest, headers, parameters and moments
-/// are verified. Damaged checkpoints are skipped and reported to `passedOver`
-/// on rank 0. Returns the run's progress; none if there is no checkpoint.
+/// a checkpoint, into the executor. All ranks must call this. The executor
+/// changes only after the checksums of manifest, headers, parameters and
+/// moments have been verified. Damaged checkpoints are skipped and reported to
+/// `passedOver` on rank 0. Returns the run's progress, or nothing if there is
+/// no checkpoint.
 ///
 /// Elements are converted to the plan's types. All parameters must exist;
-/// missing moments become zero. With `weights`, the returned progress is that
-/// of a new run.
+/// missing moments become zero. With LoadWhat::weights, the function returns
+/// the progress of a new run.
 ///
 /// \throws CheckpointError, the same on all ranks, if all checkpoints are
 ///         damaged, or if the newest intact one is of another model

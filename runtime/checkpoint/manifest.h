@@ -31,12 +31,12 @@ struct RunState {
   std::int64_t updates = 0; ///< completed steps that were not skipped
   std::uint64_t seed = 0;
   std::optional<LossScalerState> scaler;
-  int skipped = 0; ///< consecutive skipped steps, up to now
+  int skipped = 0; ///< consecutive skipped steps before this checkpoint
 
   std::string model;                          ///< name, for display
   std::int64_t globalBatch = 0, sequence = 0; ///< values of the last step
   std::string plan;                           ///< checksum of the plan
-  std::string data; ///< checksum of the data's identity
+  std::string data; ///< checksum that identifies the training data
   std::map<std::string, std::string> options; ///< changed options, for display
 
   bool operator==(const RunState &) const = default;

@@ -194,7 +194,7 @@ public:
       : state(theState), place(thePlace) {}
 
   /// Adds the part of `tensor` that is in `box`. The shards of `box` are at
-  /// least as fine as those of `tensor`.
+  /// least as fine as the shards of `tensor`.
   void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
            const Tensor &box) {
     const TensorView held = place.viewOf(tensor);
@@ -239,8 +239,8 @@ BoxRuns::BoxRuns(const TensorView &box,
     wholeStride *= whole[d];
     boxStride *= box.shape[d];
   }
-  // Runs extend over all trailing dimensions that are complete, and over the
-  // box's range of the dimension before them.
+  // A run covers all trailing dimensions of which the box has all indices, and
+  // the box's range of the dimension before these.
   std::size_t inner = whole.size();
   elements = 1;
   while (inner > 0 && all[inner - 1].extent == whole[inner - 1] &&
@@ -287,8 +287,8 @@ std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
     });
     if (parameter.countedElsewhere || !first)
       continue;
-    // ZeRO 1 and 2 shard moments and masters, but not a weight without a
-    // master.
+    // ZeRO 1 and 2 shard moments and masters. A weight without a master stays
+    // replicated, so its slices follow the shards of the first moment.
     owned.add(parameter, StateKind::weight,
               parameter.master ? *parameter.master : parameter.value,
               parameter.firstMoment);

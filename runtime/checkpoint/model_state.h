@@ -3,7 +3,7 @@
 // A checkpoint contains every parameter and its two moments as global tensors.
 // Names, files and offsets follow from the plan, but not from its layout.
 // Therefore every rank knows the offsets of its shards before anything is
-// written, and all plans of a model in one precision agree on them.
+// written. All plans of a model in the same precision have the same offsets.
 //
 //   h.3.mlp.fc1.weight                 the master weight, or the weight if it
 //                                      has no master
@@ -56,7 +56,8 @@ struct ModelState {
 };
 
 std::string safetensorsType(ElementType type);
-/// Parses F64, F32, BF16 or F16 as in safetensors; none for other names.
+/// Parses F64, F32, BF16 or F16 as in safetensors. Returns nothing for other
+/// names.
 std::optional<ElementType> floatNamed(std::string_view word);
 
 /// Returns the name of a parameter's tensor in checkpoints, for layer `copy` of
@@ -89,19 +90,20 @@ struct StateSlice {
 };
 
 /// Returns the slices that this rank contributes to a checkpoint. The slices of
-/// all ranks cover every element of the state once. Replicated weights are
-/// divided like the shards of the moments; if the moments are replicated as
-/// well, the first replica contributes.
+/// all ranks cover every element of the state once. A replicated weight is
+/// divided like the moments. If the moments are replicated as well, only the
+/// first replica contributes.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankCoordinates &place);
 
-/// Returns the slices that this rank loads, of weights, masters and moments.
+/// Returns the slices of weights, masters and moments that this rank loads.
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
                                      const RankCoordinates &place);
 
-/// Divides a box of a tensor into runs of elements that are contiguous in the
-/// box and in the tensor, in the order of both. Elements of the box outside the
-/// shape `whole` are padding and are skipped.
+/// Divides a box of a tensor into runs: ranges of elements that are contiguous
+/// in the box and in the tensor. Runs are in row-major order, which is the same
+/// in both. Elements of the box outside the shape `whole` are padding and are
+/// skipped.
 class BoxRuns {
 public:
   BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);

@@ -33,9 +33,10 @@ Saver::~Saver() {
     allocator.join();
 }
 
-// Assigns to each tensor the rank that computes its checksum: its writer if
-// there is only one. All other tensors are divided into equal shares of the
-// bytes, in order, so that a rank reads adjacent tensors.
+// Assigns to each tensor the rank that computes its checksum. If a single rank
+// writes the tensor, this rank computes the checksum. The other tensors are
+// divided, in order, into shares of equal bytes, so that a rank reads adjacent
+// tensors.
 void Saver::shareOut() {
   shares.resize(sized(world.size()));
   std::vector<int> writers(whole.tensors.size(), 0);
@@ -184,7 +185,7 @@ void Saver::publishIt() {
                    [this] { named = monotonicSeconds(); });
 }
 
-// Removes the partial checkpoint, because the disk may be full.
+// Removes the partial checkpoint after a failure, because the disk may be full.
 void Saver::clear() const {
   if (world.rank() == 0)
     removeFolder(partial);

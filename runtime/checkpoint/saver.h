@@ -37,13 +37,14 @@ struct SaverOptions {
 struct Saved {
   std::int64_t step = 0;
   std::int64_t bytes = 0; ///< total size of all files
-  /// Measures the time from begin() to completion on rank 0, or to the end of
-  /// the save on other ranks and after a failure.
+  /// Measures the time from begin(). The measurement ends when the checkpoint
+  /// is complete on rank 0, and when the save ends on other ranks or after a
+  /// failure.
   double seconds = 0.0;
   /// Measures the time that begin() and awaitSnapshot() delay this rank.
   double stallSeconds = 0.0;
   std::string fault;  ///< error; empty if the checkpoint is complete
-  std::string untidy; ///< on rank 0, error after completion; empty: none
+  std::string untidy; ///< on rank 0: error after completion, or empty
 };
 
 /// Writes checkpoints. Except for awaitSnapshot(), all ranks must make the same
@@ -63,8 +64,8 @@ public:
   /// Waits until this rank's state has been copied.
   void awaitSnapshot();
   /// Advances a save to its next phase if all ranks are ready. Returns the
-  /// result if the save has ended. Sets `wished` on all ranks to whether any
-  /// rank passed `wish`.
+  /// result if the save has ended. Sets `wished` to the same value on all
+  /// ranks: whether any rank passed `wish`.
   std::optional<Saved> ask(bool wish, bool &wished);
   Saved finish();
 
@@ -98,14 +99,14 @@ private:
   std::vector<std::byte> snapshot;
   std::thread allocator;    ///< allocates memory while training starts
   std::promise<void> taken; ///< fulfilled when the snapshot is complete
-  std::future<void> copied; ///< future of `taken`, until awaited
+  std::future<void> copied; ///< future of `taken`; invalid once awaited
   std::vector<Digest> mine; ///< checksums that this rank computes
   std::vector<std::optional<Digest>> digests; ///< by tensor, if known
   std::string fault;  ///< error that ended the save; empty: none
   std::string untidy; ///< error of publish() after completion
   double start = 0.0, stall = 0.0;
   std::optional<double> named; ///< time of completion, on rank 0
-  BackgroundTask task;         ///< last, because its thread uses the others
+  BackgroundTask task;         ///< declared last; uses the other members
 };
 
 } // namespace mtplan::runtime

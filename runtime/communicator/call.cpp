@@ -129,7 +129,7 @@ int placeIn(const GroupName &group, int rank, int size) {
   }
   const auto mine = std::find(ranks.begin(), ranks.end(), rank);
   if (mine == ranks.end())
-    throw fault("was asked for by rank " + std::to_string(rank) +
+    throw fault("was requested by rank " + std::to_string(rank) +
                 ", which is not in it");
   return static_cast<int>(mine - ranks.begin());
 }
@@ -152,7 +152,8 @@ void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
 void checkCall(const Call &call, const GroupName &group) {
   const int size = static_cast<int>(group.ranks.size());
   if (call.pieces.outer < 0 || call.pieces.inner < 0)
-    throw CommunicationError(wordsOf(call, group) + ": sizes are not below 0");
+    throw CommunicationError(wordsOf(call, group) +
+                             ": sizes must not be negative");
   if (call.root < 0 || call.root >= size)
     throw CommunicationError(wordsOf(call, group) + ": there are " +
                              std::to_string(size) + " places, from 0");

@@ -41,8 +41,8 @@ struct Call {
   bool operator==(const Call &) const = default;
 };
 
-/// Implements all collectives by make(). A broadcast passes its buffer both as
-/// input and as output.
+/// Implements every collective by one call of make(). A broadcast passes its
+/// buffer both as input and as output.
 class CallGroup : public Communicator {
 public:
   void allReduce(const std::string &label, const void *in, void *out,

@@ -17,7 +17,8 @@ volatile std::sig_atomic_t terminated = 0, asked = 0;
 /// signal within this time counts as the same request.
 constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 
-/// Holds the time of the first signal in nanoseconds; 0 means none yet.
+/// Holds the time of the first signal in nanoseconds; 0 means that no signal
+/// has arrived.
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -67,8 +68,8 @@ void handleSignals() {
   listenTo(SIGTERM, keep);
   // mpirun forwards SIGUSR1 to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });
-  // A terminal sends SIGINT to all processes of a run. No rank has died then,
-  // so keep() does not set `terminated` for SIGINT.
+  // A terminal sends SIGINT to all processes of a run. The signal does not mean
+  // that a rank has died, so keep() does not set `terminated` for SIGINT.
   listenTo(SIGINT, keep);
 }
 

@@ -1,17 +1,17 @@
 //===- communicator.h - Collectives and messages between ranks --*- C++ -*-===//
 //
-// The collectives have the semantics of NCCL's. `place` is a rank's index in
-// its group. A tensor has `outer` rows of pieces; a piece has `inner` elements.
-// In a tensor that is gathered or will be scattered, each row consists of one
-// piece of every rank, in the order of the group. A dimension in the middle of
-// a tensor is therefore gathered without a transposition.
+// The collectives have the semantics of NCCL's collectives. `place` is a rank's
+// index in its group. A tensor has `outer` rows of pieces; a piece has `inner`
+// elements. In a tensor that has been gathered or will be scattered, each row
+// consists of one piece of every rank, in the order of the group. A dimension
+// in the middle of a tensor is therefore gathered without a transposition.
 //
-// Except over NCCL, reductions run in the order of the group, in double
-// precision for f64 and in single precision for narrower floating-point types,
-// and round once. All transports but NCCL therefore return the same bits.
-// `label` names a call in messages. If the calls of a group differ in label,
-// kind, sizes or type, all ranks of the group fail, and the message contains
-// both calls.
+// Except over NCCL, reductions run in the order of the group and round once at
+// the end. They run in double precision for f64, and in single precision for
+// narrower floating-point types. All transports but NCCL therefore return the
+// same bits. `label` names a call in messages. If the calls of a group differ
+// in label, kind, sizes or type, all ranks of the group fail, and the message
+// contains both calls.
 //
 // A rank that waits longer than the world's timeout (`patience`) throws
 // CommunicationError with the number of the missing rank, the label and the
@@ -72,7 +72,7 @@ public:
   /// [outer][size][inner].
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;
-  /// Reduces [outer][size][inner], and leaves each rank its piece,
+  /// Reduces [outer][size][inner], and gives each rank its piece of the result,
   /// [outer][inner].
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
@@ -84,7 +84,7 @@ public:
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
 
-  /// Returns whether a grouped call is faster than its calls one by one.
+  /// Returns whether one grouped call is faster than separate calls.
   virtual bool joins() const { return false; }
   /// Runs the collectives that `calls` makes on this group as one grouped call.
   /// No collective may write a buffer that another uses. If joins() is true,
@@ -97,10 +97,10 @@ public:
 class RecordedCalls {
 public:
   virtual ~RecordedCalls() = default;
-  /// Must be called before the recording is replayed.
+  /// Call this before each replay of the recording.
   /// \throws CommunicationError like the calls themselves
   virtual void repeat() = 0;
-  /// Must be called after the replay has been queued.
+  /// Call this after the replay has been queued.
   virtual void repeated() = 0;
 };
 
@@ -111,9 +111,9 @@ public:
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// Creates the group of `ranks`, in this order, which must include this rank.
-  /// All ranks of the group must call this with the same `name`, and must
-  /// create their shared groups in the same order.
+  /// Creates the group of `ranks`, in this order. The group must include this
+  /// rank. All ranks of the group must call this with the same `name`. Two
+  /// ranks must create the groups that contain both of them in the same order.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
   std::unique_ptr<Communicator> allRanks(const std::string &name);
@@ -130,34 +130,35 @@ public:
   virtual void barrier(const std::string &label) = 0;
 
   /// Sets the step of the following calls, counted from 1. Error messages name
-  /// the step, because a device may hang in a call long after the host queued
-  /// it.
+  /// the step, because a device may hang in a call long after the host has
+  /// queued the call.
   virtual void beginStep(std::int64_t /*step*/) {}
 
   virtual std::chrono::milliseconds patience() const = 0;
-  /// Throws CommunicationError if another rank has failed. Does not block, and
-  /// may be called from any thread.
+  /// Throws CommunicationError if another rank has failed. The function does
+  /// not block, and any thread may call it.
   virtual void check() = 0;
 
   /// Returns whether a queue may record the calls of this world and of its
   /// groups (runtime/backend/queue.h) once the same calls have been made.
   virtual bool isQueued() const { return true; }
-  /// Must be called before a recording. All ranks of a group must record the
-  /// same calls.
+  /// Call this before a recording. All ranks of a group must record the same
+  /// calls.
   virtual void beginRecording() {}
-  /// Must be called at the end of a recording. The result must be destroyed
-  /// before the world. Returns null if a replay needs no further calls.
+  /// Call this at the end of a recording. Returns null if a replay needs no
+  /// further calls. The result must be destroyed before the world.
   virtual std::unique_ptr<RecordedCalls> endRecording() { return nullptr; }
 
-  /// Sends all other ranks the reason for which this rank fails. They throw
-  /// CommunicationError with this reason instead of waiting for this rank.
+  /// Sends all other ranks the reason for which this rank fails. The other
+  /// ranks throw CommunicationError with this reason instead of waiting for
+  /// this rank.
   virtual void fail(const std::string &why) noexcept = 0;
 };
 
 struct WorldOptions {
   std::chrono::milliseconds patience{8000}; ///< the timeout
-  /// Ranks that connect over sockets wait this long, and at least `patience`,
-  /// for all ranks to be started.
+  /// Ranks that connect over sockets wait this long, or `patience` if that is
+  /// longer, until all ranks have started.
   std::chrono::milliseconds gathering{60000};
   /// Ranks may run this long after another rank has failed. Then their
   /// processes are ended.
@@ -168,8 +169,8 @@ struct WorldOptions {
   bool outlivesTermination = false;
 };
 
-/// Makes SIGTERM end the waits of this rank, so that the rank reports whom it
-/// waits for: launchers send SIGTERM to all ranks when one has died, and
+/// Makes SIGTERM end the waits of this rank, so that the rank reports for which
+/// ranks it waits: launchers send SIGTERM to all ranks when one has died, and
 /// SIGKILL soon after. A rank that does not wait also ends soon. An existing
 /// signal handler is not replaced.
 void listenForTermination();

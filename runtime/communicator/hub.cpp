@@ -7,7 +7,7 @@
 namespace mtplan::runtime {
 
 // Ranks spin only if each has a processor. Otherwise a spinning rank may occupy
-// the processor of the rank that it waits for.
+// the processor that the awaited rank needs.
 Hub::Hub(int ranks, const WorldOptions &options)
     : its(options), mayOverlap(static_cast<unsigned>(ranks) <=
                                std::thread::hardware_concurrency()),

@@ -41,8 +41,8 @@ public:
 
   /// Records that a rank's body has returned or thrown.
   void end(int rank) noexcept;
-  /// Blocks until all ranks have ended, but at most `afterFailure` after a
-  /// failure. Returns the ranks that still run.
+  /// Blocks until all ranks have ended, or until `afterFailure` has passed
+  /// since a failure. Returns the ranks that still run.
   std::vector<int> awaitEnds(std::chrono::milliseconds afterFailure);
 
   /// Registers a gate to wake when a rank fails or ends. The gate must live as
@@ -60,10 +60,10 @@ public:
     std::function<bool()> withdraw;
   };
 
-  /// Blocks until done() is true. Fails the hub and throws CommunicationError
-  /// at the timeout, or if a missing rank has ended. Throws the failure of
-  /// another rank. Other threads may change the state that `done` reads while
-  /// `done` runs.
+  /// Blocks until done() is true. At the timeout, or if a missing rank has
+  /// ended, records a failure and throws CommunicationError. If another rank
+  /// has failed, throws that failure. Other threads may change the state that
+  /// `done` reads while `done` runs.
   template <typename Done>
   void await(Gate &gate, const Await &wait, const Done &done) {
     if (!spin(done))
@@ -110,7 +110,7 @@ private:
                        kYieldsOnSharedProcessors = 2;
 
   WorldOptions its;
-  bool mayOverlap; ///< there is a processor for each rank
+  bool mayOverlap; ///< whether each rank has a processor
   std::vector<std::atomic<bool>> ended;
   Gate ends;
 

@@ -27,6 +27,7 @@ int numberAt(const std::string &list, std::size_t at) {
   return number;
 }
 
+/// Holds the rank that one launcher's variables give to this process.
 struct Claim {
   Launcher by = Launcher::alone;
   std::string rankName, ranksName; ///< names of the variables
@@ -82,11 +83,11 @@ public:
       return std::nullopt;
     if (!rank)
       throw LaunchError(ranksName + '=' + text(*ranks) + " without " +
-                        rankName + ": which of them is this process? " +
+                        rankName + ": the rank of this process is unknown; " +
                         remedy(by));
     if (!ranks)
       throw LaunchError(rankName + '=' + text(*rank) + " without " + ranksName +
-                        ": of how many? " + remedy(by));
+                        ": the number of ranks is unknown; " + remedy(by));
     if (*rank >= *ranks)
       throw LaunchError(rankName + '=' + text(*rank) + " of " + ranksName +
                         '=' + text(*ranks) + ": the last rank is " +
@@ -117,7 +118,7 @@ private:
   static std::string remedy(Launcher by) {
     return by == Launcher::torchrun
                ? "set both, or start with torchrun, mpirun or srun"
-               : "the launcher sets both; do not take one away";
+               : "the launcher sets both; do not unset one";
   }
 
   const Environment &environment;
@@ -279,12 +280,13 @@ TcpStart startOf(const Claim &claim, const Reader &read) {
   if (port && !isTaken)
     start.ports = {*port};
   else if (job.empty())
-    throw LaunchError("nothing tells the run of " + claim.words() +
-                      " from others: set MASTER_PORT to a free port of " +
+    throw LaunchError("nothing distinguishes the run of " + claim.words() +
+                      " from other runs: set MASTER_PORT to a free port of " +
                       start.host + ", the same for all its ranks");
   else
     start.ports = portsFor(job);
-  start.job = job.empty() ? "the ranks that meet at port " + text(*port) : job;
+  start.job =
+      job.empty() ? "the ranks that rendezvous at port " + text(*port) : job;
   return start;
 }
 
@@ -383,19 +385,19 @@ int deviceOf(const Launch &launch, int visibleDevices, bool shared) {
                       "LOCAL_RANK, or show it one with CUDA_VISIBLE_DEVICES");
   const int here = alone ? 1 : launch.localRanks.value_or(*local + 1);
   if (here > visibleDevices && !shared)
-    throw LaunchError(who + " is " + text(*local) + " of " + text(here) +
-                      " ranks on its host, from 0, but sees " +
-                      text(visibleDevices) +
-                      (visibleDevices == 1 ? " device" : " devices") +
-                      ": start " + text(visibleDevices) +
-                      " a host, or show each its own with "
-                      "CUDA_VISIBLE_DEVICES");
+    throw LaunchError(
+        who + " is " + text(*local) + " of " + text(here) +
+        " ranks on its host, from 0, but sees " + text(visibleDevices) +
+        (visibleDevices == 1 ? " device" : " devices") + ": start " +
+        text(visibleDevices) +
+        " per host, or give each its own with CUDA_VISIBLE_DEVICES");
   return *local % visibleDevices;
 }
 
 namespace {
 
-// Returns the cores in this process's affinity mask, or `cores` if unknown.
+// Returns the number of cores in this process's affinity mask, or `cores` if
+// the mask is unknown.
 int coresAllowed(int cores) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)

@@ -2,8 +2,8 @@
 //
 // Launchers set environment variables with the rank of each process. If
 // launchers are nested (torchrun inside mpirun or srun, mpirun inside a Slurm
-// allocation), the innermost determines the rank. docs/training.md lists the
-// variables.
+// allocation), the innermost launcher determines the rank. docs/training.md
+// lists the variables.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ struct LaunchError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Maps a variable's name to its value, or to none if it is unset or empty.
+/// Maps a variable's name to its value, or to none if the variable is unset or
+/// empty.
 using Environment =
     std::function<std::optional<std::string>(const std::string &name)>;
 Environment ownEnvironment();
@@ -43,8 +44,8 @@ struct Launch {
   /// Hold this process's rank within its host, and the number of ranks on the
   /// host, if known.
   std::optional<int> localRank, localRanks;
-  /// Says whether CUDA_VISIBLE_DEVICES is set and may show each rank its own
-  /// devices.
+  /// Says whether CUDA_VISIBLE_DEVICES is set. If so, each rank may see only
+  /// its own devices.
   bool choosesDevices = false;
   TcpStart start; ///< only for Transport::sockets
 };
@@ -68,21 +69,22 @@ std::string firstNode(const std::string &list);
 /// its devices in order.
 /// \param shared  whether several ranks may use one device
 /// \throws LaunchError if this rank sees no device. If the ranks use devices in
-/// order, also throws if this rank does not know its rank within the host or,
-/// without `shared`, sees fewer devices than the host is known to have ranks
+/// order, also throws LaunchError if this rank's index within the host is
+/// unknown or, without `shared`, if the host is known to have more ranks than
+/// visible devices
 int deviceOf(const Launch &launch, int visibleDevices, bool shared = false);
 
 MpiBuild builtMpi();
 
 /// Runs `body` as this process's rank in MPI_COMM_WORLD, which must have
-/// `ranks` ranks; behaves like runAsRank.
+/// `ranks` ranks. The behaviour is otherwise that of runAsRank.
 /// \throws CommunicationError if this program was built without MPI
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body);
 
 /// Runs `body` as this process's rank, over MPI or sockets. A process may call
-/// this once. After a failure, all processes print an error message and exit. A
-/// rank that has finished waits for the others without a timeout.
+/// this only once. After a failure, all processes print an error message and
+/// exit. A rank that has finished waits for the others without a timeout.
 void runAsRank(const Launch &launch, const WorldOptions &options,
                const std::function<void(World &)> &body);
 
@@ -95,7 +97,8 @@ int ranksOfHost(const Launch &launch, int ranks);
 /// that are threads share the cores of their process.
 int coresOfRank(const Launch &launch, int ranks);
 
-/// All ranks must call this, because it gathers host names.
+/// Returns this rank's number of cores, from the hosts and processes of all
+/// ranks. All ranks must call this together.
 int coresOfRank(World &world);
 
 } // namespace mtplan::runtime

@@ -16,7 +16,7 @@ void runUnderMpi(int ranks, const WorldOptions &options,
   } catch (const ModuleError &error) {
     throw CommunicationError(
         std::string("MPI started this process, but ") + error.what() +
-        "; the folder of MPI's libraries belongs into LD_LIBRARY_PATH");
+        "; the folder of MPI's libraries must be in LD_LIBRARY_PATH");
   }
   table->run(ranks, options, body);
 }

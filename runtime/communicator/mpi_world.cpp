@@ -32,8 +32,8 @@ public:
   /// All ranks of `all` must call this.
   explicit Neighbours(MPI_Comm all);
 
-  /// Returns whether a rank's process on this machine has died; false for other
-  /// machines.
+  /// Returns whether a rank's process has died. Returns false for processes on
+  /// other machines.
   bool hasDied(int rank) const;
 
 private:
@@ -71,7 +71,8 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  /// Holds the control texts being sent. MPI uses the list elements' addresses.
+  /// Holds the control texts being sent. MPI uses the addresses of the list's
+  /// elements, so elements must not move.
   std::list<std::pair<MPI_Request, std::string>> controls;
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
             std::int64_t bytes, std::int64_t stride) {
-  // The cast is safe: Rows serve both directions, and a send only reads.
+  // Rows describe memory for sends and for receives. The cast is safe, because
+  // a send only reads the memory.
   return {const_cast<char *>(static_cast<const char *>(base)) + offset, rows,
           bytes, stride};
 }

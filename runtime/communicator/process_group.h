@@ -4,7 +4,7 @@
 // small data. Larger data follow in messages of bounded size, directly between
 // the callers' buffers. In an all-reduce of larger data, each rank receives its
 // share (reduce.h) of all operands, reduces the share in the same order as
-// threads do, and sends the result to all ranks.
+// ThreadGroup, and sends the result to all ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ namespace mtplan::runtime {
 /// Data of up to this many bytes is sent within the header's message.
 inline constexpr std::int64_t kInlineBytes = 2048;
 
-/// Holds a text, cut to fit into a header.
+/// Holds the hash and the start of a text, which fit into a header.
 struct HeaderText {
   std::uint64_t hash = 0; ///< hash of the full text
   std::array<char, 120> start{};
@@ -38,7 +38,7 @@ struct HeaderText {
   std::string text(const std::string &mine) const;
 };
 
-/// Encodes a Call in a message. Names are compared by hash.
+/// Encodes a Call in a message. Groups and labels are compared by hash.
 struct CallHeader {
   HeaderText group; ///< formatted by wordsOf
   HeaderText label;
@@ -67,8 +67,8 @@ public:
   int place() const override { return its; }
 
 private:
-  /// Returns the memory for the rank at index `place` of the group. Empty
-  /// memory means no message.
+  /// Returns the memory to send to, or to receive from, the rank at index
+  /// `place` of the group. Empty memory means no message.
   using RowsOf = std::function<Rows(int place)>;
 
   void enter(const Call &call, const RowsOf &inlined);

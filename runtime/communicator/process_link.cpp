@@ -29,8 +29,8 @@ constexpr milliseconds kTimeWhenTerminated{600};
 /// Without endProcess, `carrier` polls only while it sends messages.
 constexpr milliseconds kGlance{20};
 
-// Parses an answer: "e" if the rank has ended; otherwise three lines with "w",
-// the call in which the rank waits, and the missing ranks.
+// Parses an answer. The answer is "e" if the rank has ended. Otherwise, it has
+// three lines: "w", the call in which the rank waits, and the missing ranks.
 Doing doingOf(const std::string &text) {
   Doing doing;
   if (text == "e") {
@@ -225,8 +225,9 @@ std::string ProcessLink::ownDoing() const {
   return {};
 }
 
-/// Fails this rank kTimeWhenTerminated after SIGTERM, even if no wait times
-/// out, unless the rank outlives SIGTERM.
+/// Makes this rank fail once kTimeWhenTerminated has passed since the rank
+/// noticed SIGTERM, even if no wait times out. A rank that outlives SIGTERM
+/// does not fail.
 void ProcessLink::obeyTermination() {
   if (!isTerminated() || options.outlivesTermination)
     return;
@@ -292,7 +293,7 @@ void ProcessLink::await(Requests &requests,
     if (broken.empty())
       broken = lost;
     if (!broken.empty()) {
-      fail(broken); // while the requests' buffers exist
+      fail(broken); // uses the wire while the requests' buffers exist
       throw CommunicationError(broken);
     }
     if (moves) {
@@ -313,7 +314,7 @@ void ProcessLink::await(Requests &requests,
       if (isSoon && !late && !saidWhom) {
         saidWhom = true;
         std::fprintf(stderr,
-                     "rank %d: received SIGTERM, still saves, and waits "
+                     "rank %d: received SIGTERM, is still saving, and waits "
                      "for %s: %s\n",
                      rank(), wordsOf(wait.missing()).c_str(), what().c_str());
       }

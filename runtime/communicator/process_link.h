@@ -1,10 +1,10 @@
 //===- process_link.h - Waiting for messages between processes --*- C++ -*-===//
 //
 // A link waits for messages over a Wire, and reports the ranks that are
-// missing. Ranks also exchange control texts. In these, a rank reports that it
-// has failed, for which ranks it waits, or that it will send no more control
-// texts. A rank that has failed stops using the wire, because the buffers of
-// its pending messages no longer exist.
+// missing. Ranks also exchange control texts. In a control text, a rank reports
+// that it has failed, for which ranks it waits, or that it will send no more
+// control texts. A rank that has failed stops using the wire, because the
+// buffers of its pending messages no longer exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +50,9 @@ public:
 
   enum class Traffic { group, transfer };
 
-  /// Start to send or receive a message of at most kMessageBytes, and append it
-  /// to `requests`. The memory must stay valid until await() has returned.
+  /// Start to send or receive a message of at most kMessageBytes, and append
+  /// the message's ticket to `requests`. The memory must stay valid until
+  /// await() has returned.
   void send(Requests &requests, const Rows &from, int to, Traffic traffic,
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
@@ -63,8 +64,10 @@ public:
   /// Returns a buffer of at least `bytes` bytes for sendOwned.
   std::vector<std::byte> memory(std::int64_t bytes);
 
-  /// Blocks until all requests are complete, and clears them. Fails this rank
-  /// if no request completes within the timeout. Throws another rank's failure.
+  /// Blocks until all requests are complete, and clears them. If no request
+  /// completes within the timeout, this rank fails, and the error message
+  /// contains the text of `what`. If another rank has failed, throws that
+  /// failure.
   void await(Requests &requests, const std::function<std::string()> &what);
 
   /// Declares that this rank has finished. Its later waits have no timeout.
@@ -125,7 +128,8 @@ private:
   std::atomic<Clock::rep> terminatedAt{0};
 
   /// A wire makes progress only while it is called. The thread `carrier` sends
-  /// owned messages while this rank computes, and receives others' failures.
+  /// owned messages while this rank computes, and receives the failures of
+  /// other ranks.
   std::condition_variable ownedCame;
   bool leaving = false;
   std::thread carrier;

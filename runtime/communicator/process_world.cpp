@@ -25,7 +25,8 @@ std::int64_t inlined(std::int64_t bytes) {
   return bytes <= kInlineBytes ? bytes : 0;
 }
 
-/// Raises the limit of open files to hold one connection per rank.
+/// Raises the limit of open files, so that this process can open one connection
+/// per rank.
 void allowConnections(int ranks) {
   constexpr rlim_t kFiles = 512;
   const rlim_t needed = static_cast<rlim_t>(ranks) + kFiles;
@@ -137,7 +138,7 @@ std::string runOver(ProcessLink &link,
   } catch (const std::exception &error) {
     why = error.what();
   } catch (...) {
-    why = "an exception without words";
+    why = "an unknown exception";
   }
   if (!why.empty())
     link.fail(why);

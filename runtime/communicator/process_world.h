@@ -47,14 +47,14 @@ public:
   void end();
 
 private:
-  /// Creates a group. Two ranks create their shared groups in the same order,
-  /// so a group has the same number on both. The number yields the group's
-  /// channel without communication.
+  /// Creates a group. Two ranks create the groups that contain both of them in
+  /// the same order, so such a group has the same number on both ranks. The
+  /// number is the group's channel between the two ranks.
   std::unique_ptr<ProcessGroup> join(GroupName group);
   void checkChannel(const std::string &label, int channel) const;
 
   ProcessLink &link;
-  std::vector<int> shared; ///< by rank, number of groups shared with it
+  std::vector<int> shared; ///< number of groups shared with each rank
   std::unique_ptr<ProcessGroup> everybody;
 };
 

@@ -1,6 +1,6 @@
 //===- reduce.h - Ordered reductions ----------------------------*- C++ -*-===//
 //
-// All transports but NCCL reduce with these functions, so that they return the
+// All transports but NCCL reduce with these functions, and therefore return the
 // same bits. f64 is reduced in double precision. f32, f16 and bf16 are reduced
 // in single precision and rounded once at the end. i32 wraps around. A maximum
 // over a NaN is NaN.
@@ -30,8 +30,8 @@ struct Share {
   std::int64_t first = 0, count = 0;
 };
 /// Returns the share of the rank at index `place` of a group of `size` ranks.
-/// Shares are multiples of a block. Therefore no two ranks write to one cache
-/// line, and a single rank reduces all elements if there are few.
+/// A share consists of whole blocks. Therefore no two ranks write to one cache
+/// line, and a single rank reduces all elements if they fit into one block.
 Share shareOf(std::int64_t count, int place, int size);
 
 /// Copies `rows` rows of `bytes` bytes; strides are in bytes.
@@ -39,7 +39,7 @@ void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 
 /// Convert like toFloat and toF16, with the F16C instructions if the processor
-/// has them, because compilers do not vectorize loops over those functions.
+/// has them, because compilers do not vectorize loops over toFloat and toF16.
 void widen(const F16 *from, float *to, std::int64_t count);
 void narrow(const float *from, F16 *to, std::int64_t count);
 

@@ -142,9 +142,8 @@ private:
         "rank " + std::to_string(hello.rank) + " at " + hostOf(guest.socket);
     std::string why;
     if (hello.version != kTcpVersion)
-      why = who + " is of another version: it speaks " +
-            std::to_string(hello.version) + ", rank 0 " +
-            std::to_string(kTcpVersion);
+      why = who + " has protocol version " + std::to_string(hello.version) +
+            ", rank 0 has " + std::to_string(kTcpVersion);
     else if (hello.purpose != Hello::join || hello.key != key) {
       answer(guest.socket, Answer::stranger,
              "another run listens there, that of " + start.job);
@@ -154,8 +153,8 @@ private:
       why = who + " was started as one of " + std::to_string(hello.ranks) +
             " ranks, rank 0 as one of " + std::to_string(start.ranks);
     else if (hello.rank < 1 || hello.rank >= start.ranks)
-      why = who + " is none of the others: ranks 1 to " +
-            std::to_string(start.ranks - 1);
+      why =
+          who + " is not one of ranks 1 to " + std::to_string(start.ranks - 1);
     else if (hello.port < 1 || hello.port > 65535)
       why = who + " listens at port " + std::to_string(hello.port) +
             ": not 1 to 65535";
@@ -264,7 +263,7 @@ private:
   /// Tries to join at this address. Returns an error message if rank 0 of this
   /// run does not answer there.
   std::string ask(const Endpoint &at, Until until) {
-    // Rank 0 may listen at another of the ports.
+    // Rank 0 may listen at another port of the list.
     if (start.ports.size() > 1)
       until = std::min(until, Clock::now() + kAnswerTime);
     const auto said = [&](const std::string &what) {
@@ -278,7 +277,7 @@ private:
     std::string text;
     if (!sendAll(attempt.socket, &mine, sizeof(mine), until) ||
         !readAnswer(attempt.socket, head, text, until))
-      return said("what listens there is no rank 0");
+      return said("the process that listens there is not rank 0");
     if (head.verdict == Answer::stranger)
       return said(text);
     if (head.verdict != Answer::welcome)

@@ -33,7 +33,8 @@ struct TcpStart {
 /// Hashes `job`; ranks compare the hash to recognize their run.
 std::array<std::uint64_t, 2> keyOf(const std::string &job);
 
-/// Connects this rank to all others, once. Returns the connections by rank.
+/// Opens one connection between this rank and each other rank. Returns the
+/// connections by rank.
 /// \throws CommunicationError with the missing ranks, or with the reason why
 /// rank 0 rejected this rank
 std::vector<Socket> connectAll(const TcpStart &start,

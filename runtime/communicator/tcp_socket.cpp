@@ -20,8 +20,8 @@ namespace {
 
 /// Limits the time until the Hello of a new connection has arrived.
 constexpr std::chrono::seconds kHelloTime{10};
-/// Limits the connections without a Hello. If there are more, the oldest is
-/// closed.
+/// Limits the number of connections without a Hello. If there are more, the
+/// oldest is closed.
 constexpr std::size_t kMostPending = 1024;
 constexpr int kMoment = 20; // milliseconds
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;

@@ -65,12 +65,13 @@ Attempt connectTo(const Endpoint &endpoint, Until until);
 /// Accepts a connection; returns an empty socket if none is waiting.
 Socket acceptFrom(const Socket &listener);
 
-/// Returns the address of the other end; "" if it has closed the connection.
+/// Returns the address of the other end, or "" if the other end has closed the
+/// connection.
 std::string hostOf(const Socket &socket);
 bool isLoopback(const std::string &address);
 
-/// Send or receive all bytes. Return whether that succeeded in time; otherwise
-/// the connection is unusable.
+/// Send or receive all bytes before `until`. Return whether all bytes were
+/// transferred; if not, the connection is unusable.
 bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
              Until until);
 bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
@@ -103,13 +104,14 @@ public:
 
   struct Guest {
     Socket socket;
-    Hello hello; ///< its `magic` has been checked, nothing else
+    Hello hello; ///< only `magic` has been checked
   };
   /// Returns the connections whose Hello has arrived, after waiting up to 20
   /// ms.
   std::vector<Guest> receive();
 
-  /// Describes the connections closed without a valid Hello; "" if none.
+  /// Describes the connections that were closed without a valid Hello. Returns
+  /// "" if there are none.
   std::string wordsOfStrangers() const;
 
 private:

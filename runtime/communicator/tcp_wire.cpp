@@ -30,8 +30,8 @@ constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Appends the memory of `rows`, from byte `at` on, to the first `count` parts
-/// until `parts` is full. Returns the new count.
+/// Writes the memory of `rows`, from byte `at` on, to `parts` after its first
+/// `count` elements, until `parts` is full. Returns the new number of elements.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -152,8 +152,8 @@ void TcpWire::queue(int to, Outgoing outgoing) {
   Peer &peer = peers[to];
   if (!peer.lost.empty())
     return;
-  // A control text overtakes all frames except those that are partly sent and
-  // earlier control texts.
+  // A control text overtakes all frames except partly sent frames and earlier
+  // control texts.
   auto at = peer.outgoing.end();
   if (outgoing.header.tag < 0)
     at = std::ranges::find_if(peer.outgoing, [](const Outgoing &other) {
@@ -354,7 +354,7 @@ bool TcpWire::begin(int from) {
   if (header.mark != FrameHeader::kMark || header.bytes < 0 ||
       header.bytes >
           (isControl ? static_cast<std::int64_t>(kControlBytes) : kMostBytes)) {
-    lose(from, "it sent what is no message");
+    lose(from, "it sent an invalid message");
     return false;
   }
   if (isControl) {

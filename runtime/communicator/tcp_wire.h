@@ -62,9 +62,9 @@ public:
   bool hasDied(int rank) const override { return !peers[rank].lost.empty(); }
   bool rest(int idle) const override;
 
-  /// Closes all connections: sends nothing more, and discards received bytes
-  /// until the others have closed too, for at most `most`. Thus the others
-  /// still receive everything that was sent before.
+  /// Closes all connections. The wire sends nothing more, and discards received
+  /// bytes until the other ranks have closed too, for at most `most`. Therefore
+  /// the other ranks still receive everything that was sent before.
   void close(std::chrono::milliseconds most);
 
 private:
@@ -87,19 +87,20 @@ private:
     Number taker = 0; ///< key in `messages` of its receive; 0: not yet called
   };
   struct Lane {
-    std::deque<Number> asked; ///< receives whose messages have not yet begun
+    /// Holds the receives whose messages have not begun to arrive.
+    std::deque<Number> asked;
     std::deque<Early> early;
   };
   struct Peer {
     Socket socket;
-    std::string lost; ///< why the peer is lost; "": it is not
+    std::string lost; ///< why the peer is lost; "" if the peer is not lost
     std::deque<Outgoing> outgoing;
     bool awaitsRoom = false; ///< its socket's send buffer is full
 
     std::vector<char> buffer; ///< received bytes
     FrameHeader header;       ///< header of the frame being received
     std::size_t haveHeader = 0;
-    std::int64_t have = 0; ///< received bytes of its body
+    std::int64_t have = 0; ///< received bytes of the frame's body
     /// Holds the key in `messages` of the receive for the frame being received;
     /// 0 if the receive is not yet called, or for a control text.
     Number number = 0;

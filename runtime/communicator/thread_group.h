@@ -17,8 +17,8 @@ namespace mtplan::runtime {
 /// Synchronizes a collective between threads. All threads enter with their
 /// calls and buffers, check that the calls match, read and write each other's
 /// buffers directly, and leave when all have finished. Until the last thread
-/// has entered, a waiting thread may time out, which breaks the rendezvous for
-/// all. Later no thread times out.
+/// has entered, a waiting thread may time out, which makes the rendezvous fail
+/// for all threads. Once the last thread has entered, no thread times out.
 class Rendezvous {
 public:
   Rendezvous(Hub &hub, GroupName group);

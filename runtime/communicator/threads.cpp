@@ -279,7 +279,7 @@ Ending runRank(Process &process, int rank,
     process.hub.fail(rank, error.what());
   } catch (...) {
     ending = {std::current_exception(), false};
-    process.hub.fail(rank, "an exception without words");
+    process.hub.fail(rank, "an unknown exception");
   }
   return ending;
 }

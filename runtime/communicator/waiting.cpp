@@ -75,7 +75,7 @@ std::string explain(int rank, const Waiting &wait,
       continue;
     }
     if (chain.size() > 1)
-      words += "; so waited " + wordsOf(chain, 0);
+      words += "; waiting as a result: " + wordsOf(chain, 0);
     return words;
   }
 }

@@ -1,7 +1,7 @@
 //===- waiting.h - Waits, and the rank that delays them ---------*- C++ -*-===//
 //
-// A rank that has timed out may have waited for a rank that itself waits.
-// explain() finds the rank that delays all of them.
+// A rank that has timed out may have waited for a rank that itself waits for
+// another. explain() finds the rank that delays all of these ranks.
 //
 //===----------------------------------------------------------------------===//
 

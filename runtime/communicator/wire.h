@@ -2,8 +2,8 @@
 //
 // A Wire provides nonblocking messages and short control texts between
 // processes, over MPI or sockets. Messages between two ranks with one tag
-// arrive in order. No function blocks. ProcessLink holds its mutex in all calls
-// except rest().
+// arrive in order. No function but rest() blocks. ProcessLink holds its mutex
+// in all calls except rest().
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,8 @@ struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
   std::int64_t bytes = 0; ///< bytes per row
-  /// Counts the bytes between the starts of two rows; unused for a single row.
+  /// Counts the bytes from the start of one row to the start of the next. The
+  /// stride of a single row is unused.
   std::int64_t stride = 0;
 };
 
@@ -74,7 +75,7 @@ public:
   virtual bool isAllControlSent() = 0;
   virtual std::optional<Control> nextControl() = 0;
 
-  /// Returns a message that was never received, if any, once all ranks have
+  /// Returns a message that was never received, if any. All ranks must have
   /// ended.
   virtual std::optional<Stray> stray() = 0;
 

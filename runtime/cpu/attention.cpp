@@ -17,9 +17,9 @@ namespace mtplan::runtime::cpu {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Replaces the first `count` scores of a block's row by their exponentials and
-/// the others by zero. Updates the row's maximum and sum. Returns the factor by
-/// which the caller must multiply the row's previous results.
+/// Replaces the first `count` scores of a block's row by their exponentials,
+/// and the other scores by zero. Updates the row's maximum and sum. Returns the
+/// factor by which the caller must multiply the row's previous results.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
@@ -180,7 +180,7 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
 // Gradients
 //
 // A task is one key/value head of one sample, with all query heads that share
-// it, so that no two tasks add to the same gradient.
+// this head, so that no two tasks add to the same gradient.
 //===----------------------------------------------------------------------===//
 
 /// Computes the probabilities and the score gradients of one row of a block.
@@ -318,8 +318,9 @@ private:
                 all.heads, head, first, rows, room.queryGradient);
   }
 
-  /// Replaces each product by its capped score, divided by the scale, for
-  /// takeSlopes(). Writes the soft cap's derivative to `bend`.
+  /// Replaces each product by its capped score, divided by the scale, because
+  /// takeSlopes() multiplies by the scale. Writes the soft cap's derivative to
+  /// `bend`.
   void capProducts(R *products, std::int64_t count, R *bend) const {
     for (std::int64_t k = 0; k < count; ++k) {
       const R score = all.capped(all.scale * products[k]);

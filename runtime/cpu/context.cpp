@@ -13,7 +13,7 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 /// A thread polls this many times before it sleeps. A poll takes tens of
-/// nanoseconds; waking up takes about ten microseconds.
+/// nanoseconds, and waking a thread takes about ten microseconds.
 constexpr int kLooks = 2000;
 
 void pauseBriefly() {
@@ -35,9 +35,9 @@ Workers::Workers(int threads) {
   } catch (const std::system_error &error) {
     const std::size_t started = others.size() + 1;
     end();
-    throw std::runtime_error(
-        "of " + std::to_string(threads) + " threads of a rank only " +
-        std::to_string(started) + " could be started: " + error.what());
+    throw std::runtime_error("a rank needs " + std::to_string(threads) +
+                             " threads, but only " + std::to_string(started) +
+                             " could be started: " + error.what());
   }
 }
 

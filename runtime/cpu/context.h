@@ -28,7 +28,8 @@ namespace mtplan::runtime::cpu {
 /// within microseconds, so idle threads poll for work for a while before they
 /// sleep. The thread that runs a kernel executes tasks too, and waits only for
 /// tasks that other threads have begun. If another program occupies the cores
-/// of those threads, this thread executes all tasks that they have not begun.
+/// of the other threads, this thread executes all tasks that the other threads
+/// have not begun.
 class Workers {
 public:
   /// \param threads  the number of threads, >= 1, including the caller's

@@ -16,7 +16,7 @@ namespace mtplan::runtime::cpu {
 //===----------------------------------------------------------------------===//
 
 static_assert(std::endian::native == std::endian::little,
-              "half words are read as they lie");
+              "halves of words are read in little-endian order");
 
 /// A call of drawMask computes kMany Philox draws, or kFew near the end.
 constexpr std::int64_t kMany = 16, kFew = 8;

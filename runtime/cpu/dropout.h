@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Computes a dropout mask: one factor per element, as maskValue
-/// (runtime/random/draws.h) does.
+/// Computes a dropout mask, with one factor per element, like maskValue
+/// (runtime/random/draws.h).
 class Mask {
 public:
   Mask(const Stream &theStream, double rate);
@@ -18,9 +18,9 @@ public:
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
-  /// Writes the values of one query's scores for `count` consecutive keys. The
+  /// Writes the factors of one query's scores for `count` consecutive keys. The
   /// first key must start a group (kScoreGroup). `first` is the index of the
-  /// query's first score, plus the first key.
+  /// query's first score plus the index of the first key.
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
   void fillScores(std::int64_t first, std::int64_t count, double *to) const;
 
@@ -30,7 +30,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< smaller random bits drop an element
+  std::uint32_t limit; ///< random bits below this drop an element
   double factor;
 };
 

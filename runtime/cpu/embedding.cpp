@@ -76,7 +76,7 @@ private:
   std::int64_t tasks() const { return (held + kRows - 1) / kRows; }
 
   /// Writes the tokens whose rows this rank holds to `order`, sorted by row and
-  /// position, and each task's first index to `begin`.
+  /// position. Writes each task's first index in `order` to `begin`.
   void sortTokens(const std::int32_t *ids) {
     order.clear();
     for (std::int64_t t = 0; t < tokens; ++t)

@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Returns the maximum of the elements and `largest`; NaN if any of them is
+/// Returns the maximum of the elements and `largest`, or NaN if an element is
 /// NaN.
 template <typename R>
 MTPLAN_INLINE R largestAny(const R *from, std::int64_t count, R largest) {
@@ -101,7 +101,8 @@ private:
     return readElement(spec.inputs[operand].type, call.inputs[operand], row);
   }
 
-  /// Calls `visit(logits, first, count)` for each chunk of real classes.
+  /// Calls `visit(logits, first, count)` for each chunk of the row, without
+  /// classes that only pad the vocabulary.
   template <typename Visit>
   void forPieces(const Invocation &call, std::int64_t row, R *buffer,
                  Visit &&visit) const {
@@ -113,7 +114,7 @@ private:
   }
 
   double largest(const Invocation &call, std::int64_t row, R *buffer) const {
-    // The result for a shard that holds only padding is the neutral element of
+    // A shard that holds only padding yields -infinity, the neutral element of
     // max.
     R top = -std::numeric_limits<R>::infinity();
     forPieces(call, row, buffer,

@@ -13,8 +13,8 @@ template <typename R> struct NormRow {
   bool centred;
 };
 
-/// Computes the mean (0 for an RMS norm), and the scale that normalizes a row:
-/// 1 / sqrt(mean of (x - mean)^2 + epsilon).
+/// Computes a row's mean, which is 0 for an RMS norm, and the scale that
+/// normalizes the row, 1 / sqrt(mean of (x - mean)^2 + epsilon).
 template <typename R>
 MTPLAN_INLINE void statistics(const NormRow<R> &row, R &mean, R &scale) {
   const R *x = row.x;

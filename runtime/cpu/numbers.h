@@ -33,8 +33,8 @@ namespace mtplan::runtime::cpu {
 
 /// Most kernels process this many elements at a time, which fit the L1 cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// A task has this many elements, because a smaller task costs more than it
-/// saves.
+/// A task has this many elements, because a smaller task would not be worth the
+/// cost of starting it on another thread.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -100,13 +100,13 @@ MTPLAN_INLINE double expOf(double x) { return std::exp(x); }
 /// units in the last place. Returns 0 if e^x is below 2^-124, infinity if it
 /// overflows, and NaN for NaN.
 MTPLAN_INLINE float expOf(float x) {
-  constexpr float kMagic = 12582912.0F; // 1.5 * 2^23: adding it rounds to an
-                                        // integer
+  // Adding 1.5 * 2^23 rounds a float to an integer.
+  constexpr float kMagic = 12582912.0F;
   const float clamped = x < -86.0F ? -86.0F : (x > 89.0F ? 89.0F : x);
   const float shifted = clamped * 1.44269504F + kMagic;
   const float k = shifted - kMagic;
-  // ln 2 is subtracted in two parts. The first part has so few bits that its
-  // product with k is exact.
+  // k ln 2 is subtracted in two parts. The first part of ln 2 has so few bits
+  // that its product with k is exact.
   const float r = (clamped - k * 0.693359375F) + k * 2.12194440e-4F;
   // The next term of the Taylor series is below 2^-27, because |r| <= 0.3466.
   float p = 1.0F / 5040.0F;

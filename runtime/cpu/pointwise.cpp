@@ -264,8 +264,9 @@ void addPointwise(std::map<std::string, Maker> &table) {
 
 namespace {
 
-/// Implements slice, piece, transpose, mask, copy and zeros. Copies contiguous
-/// runs of bytes, or sets them to zero.
+/// Implements slice, piece, transpose, mask and zeros, and copy and cast
+/// between equal types. The kernel copies contiguous runs of bytes, or sets
+/// them to zero.
 class Move : public Kernel {
 public:
   Move(const KernelSpec &spec, SharedContext theContext)

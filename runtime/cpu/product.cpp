@@ -5,11 +5,11 @@
 // rows use the same columns of the weight, these columns are packed into
 // oneDNN's layout once per run, one panel of columns at a time. If samples are
 // summed, a tile computes one product per sample and adds the products in
-// order. If operand a is also column-major, a task transposes the rows of a
-// tile once for several adjacent tiles. oneDNN's fastest kernels write only
-// dense matrices. Therefore a tile is computed in dense memory and then copied
-// into the result or added to it. Products may write directly into a result
-// that is one dense column of tiles.
+// order. If, in addition, operand a is column-major, a task transposes the rows
+// of a tile once for several adjacent tiles. oneDNN's fastest kernels write
+// only dense matrices. Therefore a tile is computed in dense memory and then
+// copied into the result or added to it. Products may write directly into a
+// result that is one dense column of tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,14 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
-/// If samples are summed, these limit the rows of a tile, and the number of
-/// adjacent tiles that share operand a, so that their sums fit into the L2
-/// cache.
+/// If samples are summed, these constants limit the rows of a tile, and the
+/// number of adjacent tiles that share operand a, so that the sums of these
+/// tiles fit into the L2 cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
-/// Divides one dimension into tiles of equal size; the last may be smaller.
+/// Divides one dimension into tiles of equal size. The last tile may be
+/// smaller.
 struct Cut {
   std::int64_t total, each, tiles;
 
@@ -60,7 +61,7 @@ struct Accumulation {
 
 class Product : public Kernel {
 public:
-  /// \param spec  the accumulator is the only result, if there is one
+  /// \param spec  if there is an accumulator, it must be the only result
   Product(const KernelSpec &spec, const ProductShape &theShape,
           const Accumulation &theSum, SharedContext theContext)
       : context(std::move(theContext)), shape(theShape), accumulation(theSum),
@@ -142,8 +143,8 @@ private:
     packs &= fits;
   }
 
-  /// Prepares up to four shapes, because the last row and the last column of
-  /// tiles may be smaller.
+  /// Prepares products of four shapes, because the last row and the last column
+  /// of tiles may be smaller.
   void makeTiles() {
     for (int kind = 0; kind < 4; ++kind) {
       const std::int64_t m = rows.size(kind & 1 ? rows.tiles - 1 : 0);
@@ -313,8 +314,9 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to the result, or adds it. The tile's first row of
-  /// the result begins at element `to`.
+  /// Copies a tile of m rows to the result, or adds the tile to the result. The
+  /// tile's first row lies in the row of the result that begins at element
+  /// `to`.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -341,15 +343,15 @@ private:
   const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< types that oneDNN reads and writes
-  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 if these
-  /// are not converted. biasSize counts the elements of the bias.
+  /// lhsWidened and rhsWidened count the elements of a and b, or are 0 if the
+  /// operand is not converted. biasSize counts the elements of the bias.
   std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< products write into the result itself
   bool packs = false;
   std::int64_t panel = 1;            ///< column tiles packed at a time
   std::int64_t together = 1;         ///< adjacent tiles per task
   std::vector<std::int64_t> weights; ///< offsets in b of the distinct weights
-  std::vector<std::size_t> weightOf; ///< index in `weights` per iteration
+  std::vector<std::size_t> weightOf; ///< each iteration's index in `weights`
   std::vector<MatrixProduct> tiles;
   std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
 };
@@ -360,7 +362,8 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
     return nullptr;
-  // A tile adds the bias in every product, so a biased tile has a single term.
+  // A tile adds the bias in every product, so a biased einsum must not sum
+  // several products.
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))

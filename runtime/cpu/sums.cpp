@@ -48,7 +48,7 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 namespace {
 
 /// Sums over the leading dimensions. With `then`, the last result is an
-/// accumulator: the kernel stores the first term and adds the later ones.
+/// accumulator: the kernel stores the first term, and adds later terms.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
@@ -90,8 +90,8 @@ private:
 };
 
 /// Adds the sum of the squares to the result in LongSum precision. Squares of
-/// floats are exact in double and are summed in SIMD lanes. Squares of doubles
-/// are rounded, so each is added together with its rounding error.
+/// floats are exact in double precision, and are summed in SIMD lanes. Squares
+/// of doubles are rounded, so the rounding error of each square is added too.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

@@ -1,8 +1,9 @@
 //===- sums.h - Column sums in the order of samples -------------*- C++ -*-===//
 //
-// One thread sums each chunk of a fixed number of rows of a sample. Then each
-// column is summed over the chunks of a sample and over the samples, both in
-// order. Therefore the bits do not depend on the number of threads.
+// A sample is divided into chunks of a fixed number of rows, and one thread
+// sums the rows of a chunk. Then each column is summed over the chunks of a
+// sample and over the samples, both in order. Therefore the bits do not depend
+// on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +51,8 @@ public:
                     });
   }
 
-  /// Sums the chunks of one result, and stores it in `to` or adds it (`adds`).
+  /// Sums the chunks of one result. Stores the sums in `to`, or adds them to
+  /// `to` if `adds` is set.
   void finish(std::int64_t result, ElementType type, void *to,
               bool adds = false) {
     const R *memory = context.template shared<R>();

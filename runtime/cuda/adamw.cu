@@ -9,8 +9,7 @@
 namespace mtplan::runtime::cuda {
 namespace {
 
-/// Holds the arguments of a kernel over many tensors (elements.cuh), in device
-/// memory.
+/// Holds the TensorList of a kernel (elements.cuh) in device memory.
 template <typename Item> class DeviceList {
 public:
   DeviceList(const Context &context, const std::vector<Item> &tensors)
@@ -119,7 +118,8 @@ private:
   const DeviceList<Updated> list;
 };
 
-/// Decides by the type of the operand, because the result is always f64.
+/// Returns whether the operand is f64. The type of the result, which is always
+/// f64, has no effect.
 bool squaresDouble(const KernelSpec &spec) {
   return spec.inputs[0].type == ElementType::f64;
 }

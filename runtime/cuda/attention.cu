@@ -8,11 +8,12 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the shapes, the dropout and the bias table of attention or its
-/// gradient.
+/// Is the base class of the kernels of attention and its gradient. Holds their
+/// shapes, dropout and bias table.
 class AttentionKernel : public DeviceKernel {
 public:
-  /// \param tableAt  the operand index of the bias table, if there is one
+  /// \param tableAt  the operand index of the bias table; without a bias table,
+  /// the kernel has no operand of this index
   AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
                   std::size_t tableAt);
 
@@ -69,7 +70,7 @@ AttentionKernel::AttentionKernel(const KernelSpec &theSpec,
       table(tableAt) {
   if (all.width > kMostWidth)
     refuse(spec, "has head_dim " + std::to_string(all.width) +
-                     ", of which GPUs take at most " +
+                     "; GPU kernels support at most " +
                      std::to_string(kMostWidth));
   if (spec.inputs.size() <= table)
     return;

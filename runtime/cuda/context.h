@@ -26,7 +26,7 @@ inline bool isSwitchedOn(const char *name) {
   const std::string_view wanted = given ? given : "1";
   if (wanted != "0" && wanted != "1")
     throw std::runtime_error(std::string(name) + " is \"" +
-                             std::string(wanted) + "\": 0 or 1 is wanted");
+                             std::string(wanted) + "\": must be 0 or 1");
   return wanted == "1";
 }
 
@@ -56,9 +56,9 @@ public:
   bool registersMemory = registrationIsWanted();
   /// Says whether grouped collectives run as one NCCL launch. The setting must
   /// be equal on all ranks, because NCCL divides the work of grouped calls
-  /// differently from that of single calls.
+  /// differently than the work of single calls.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
-  /// Limits the bytes of transposed data of a launch of grouped collectives.
+  /// Limits the bytes of transposed data in one launch of grouped collectives.
   /// Larger groups are split into several launches.
   std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
@@ -76,8 +76,8 @@ private:
 
 using SharedContext = std::shared_ptr<Context>;
 
-/// Copies values to the device, and waits for the copy. Call this only while
-/// kernels are prepared.
+/// Copies values to the device, and waits for the copy. The function may be
+/// called only while kernels are prepared.
 template <typename T>
 DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);

@@ -28,8 +28,9 @@ const Makers &makers() {
   return kMakers;
 }
 
-/// Runs batched products, and then one bias-gradient sum per product, if
-/// cuBLASLt has no product that also computes the sum.
+/// Runs batched products, and then one bias-gradient sum per product. This
+/// kernel is used if cuBLASLt has no algorithm that computes product and sum
+/// together.
 class SumsAfter final : public Kernel {
 public:
   SumsAfter(const KernelSpec &spec, EvenRuns theRuns, MadeKernel theProducts,
@@ -128,9 +129,9 @@ private:
                           {runs.outputs.begin(), runs.outputs.begin() + half}},
                          context);
     MadeKernel sums = prepare(sum);
-    // If `sum` has a fused consumer, a sequential kernel would write the sum
-    // before the consumer reads it. A kernel of prepareEven() must not write
-    // this value.
+    // If `sum` has a fused consumer, a sequential kernel would write the sum to
+    // memory for the consumer. A kernel of prepareEven() must not write this
+    // intermediate value.
     if (!products || sums->isSequential())
       return nullptr;
     return std::make_unique<SumsAfter>(spec, runs, std::move(products),
@@ -157,9 +158,9 @@ static void askForConnections() {
 
 void prepareCuda(int ranks) {
   askForConnections();
-  // By default CUDA loads a kernel at its first launch and then waits until the
-  // device is idle. This wait may deadlock with another rank that waits for
-  // this rank.
+  // By default CUDA loads a kernel at its first launch, and the loading waits
+  // until the device is idle. This wait may deadlock with another rank that
+  // waits for this rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }

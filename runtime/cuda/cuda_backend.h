@@ -20,7 +20,7 @@ int cudaDevices();
 std::string whyNoCudaDevice();
 
 /// Sets environment variables that CUDA reads at its initialization, unless
-/// they are already set. Callers must call this before MPI_Init, which may
+/// they are already set. The function must be called before MPI_Init, which may
 /// initialize CUDA.
 /// \param ranks  the number of ranks of the run; if there are several, CUDA
 /// loads all kernels, including those of libraries, at its initialization

@@ -40,7 +40,7 @@ public:
     const std::size_t length = std::max<std::size_t>(bytes, 1);
     void *data = take(length);
     MTPLAN_CUDA(cudaMemsetAsync(data, 0, length, context->stream().get()));
-    // The memory may be used on other streams.
+    // The host waits, because the memory may be used on other streams.
     context->stream().synchronise();
     return data;
   }
@@ -97,7 +97,7 @@ private:
   const int device;
   const Stream fetches;
   PinnedMemory pinned;
-  std::unique_ptr<Memory> registered; ///< null until ofCollectives()
+  std::unique_ptr<Memory> registered; ///< null until ofCollectives() is called
 };
 
 /// Manages device memory that can be registered with NCCL.

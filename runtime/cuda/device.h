@@ -17,8 +17,8 @@ namespace mtplan::runtime::cuda {
 std::unique_ptr<Memory> makeDeviceMemory(const SharedContext &context);
 
 /// Makes the queue over the context's streams. Recordings are CUDA graphs. A
-/// capture affects only the calling thread, so other threads may copy
-/// meanwhile.
+/// capture affects only the calling thread, so other threads may copy data
+/// during a capture.
 std::unique_ptr<Queue> makeDeviceQueue(const SharedContext &context);
 
 DeviceFacts factsOfDevice();

@@ -20,14 +20,16 @@ namespace mtplan::runtime::cuda {
 /// Makes a kernel for a spec that has passed checkSpec.
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
-/// Makes one kernel of all runs (at least one), like Backend::prepareTogether.
+/// Makes one kernel that does all runs, like Backend::prepareTogether. There is
+/// at least one run.
 using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
                                  const SharedContext &context);
 
 /// Holds the factories by kernel name.
 struct Makers {
   std::map<std::string, Maker> single;
-  /// Each factory makes a pair (followed.h) as one kernel, or returns null.
+  /// Each factory makes one kernel of a fused pair (followed.h), or returns
+  /// null.
   std::map<std::string, Maker> fused;
   std::map<std::string, ManyMaker> many;
 };
@@ -46,7 +48,7 @@ void addSums(Makers &to);
 void addUpdates(Makers &to);
 
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
-/// Makes an einsum that is no matrix product (letters.cuh).
+/// Makes the kernel of an einsum that is no matrix product (letters.cuh).
 MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
 /// Makes the batched product of Backend::prepareEven, or returns null.
 MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,

@@ -32,7 +32,7 @@ public:
     const StridedSource all(spec);
     if (all.sizes.size() > kMostDims)
       refuse(spec, "has more than " + std::to_string(kMostDims) +
-                       " dimensions that are cut");
+                       " dimensions that are sliced");
     source.dims = static_cast<int>(all.sizes.size());
     std::copy(all.sizes.begin(), all.sizes.end(), source.sizes);
     std::copy(all.steps.begin(), all.steps.end(), source.steps);
@@ -57,7 +57,8 @@ MadeKernel makeTake(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Take>(spec, context);
 }
 
-/// Makes a copy on the first rank of an axis (`place` 0), else zeros.
+/// Makes a kernel that copies its operand on the first rank of an axis (where
+/// `place` is 0), and writes zeros on the other ranks.
 MadeKernel makeMask(const KernelSpec &spec, const SharedContext &context) {
   if (spec.integer("place", 0) == 0)
     return makePointwise(spec, context);

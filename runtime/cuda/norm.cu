@@ -39,7 +39,7 @@ public:
     sizes.rows = spec.inputs[0].elements() / sizes.samples / sizes.columns;
     if (sizes.columns > kWidestNormGrad)
       refuse(spec, "has rows of " + std::to_string(sizes.columns) +
-                       " columns, of which a GPU takes at most " +
+                       " columns; GPU kernels support at most " +
                        std::to_string(kWidestNormGrad));
     context->reserve(normGradScratch<R>(sizes, centred));
   }

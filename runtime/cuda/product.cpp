@@ -22,9 +22,9 @@ std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
   return static_cast<std::size_t>(view.elements() * bytesOf(type));
 }
 
-/// Adapts the calls to what cuBLASLt supports. If it does not support the bias,
-/// the product is stored in f32 or f64, and the conversion to the result adds
-/// the bias.
+/// Returns the calls in a form that cuBLASLt supports. If cuBLASLt does not
+/// support the bias, the product is stored in f32 or f64, and the conversion to
+/// the result adds the bias.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -224,8 +224,8 @@ bool isWanted(const MatrixShape &shape) {
     const std::string_view word = all.substr(start, end - start);
     if (word != "gelu" && word != "sums")
       throw std::runtime_error("MTPLAN_EPILOGUES is \"" + std::string(all) +
-                               "\": \"gelu\", \"sums\", \"gelu,sums\" or "
-                               "\"0\" is wanted");
+                               "\": must be \"gelu\", \"sums\", "
+                               "\"gelu,sums\" or \"0\"");
     (word == "gelu" ? gelu : sums) = true;
     start = end + 1;
   }

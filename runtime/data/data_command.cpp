@@ -64,16 +64,17 @@ void writeTokens(const TokenFile &from, std::int64_t vocabulary, TokenKind kind,
 }
 
 struct Division {
-  std::vector<std::int32_t> lengths;   ///< lengths of sequences, in tokens
-  std::vector<std::int64_t> documents; ///< first sequence of each, and the end
+  std::vector<std::int32_t> lengths; ///< lengths of sequences, in tokens
+  /// Lists the first sequence of each document, then the number of sequences.
+  std::vector<std::int64_t> documents;
 };
 
 void close(const TokenFile &from, std::int64_t length, Division &division) {
   if (length > INT32_MAX)
-    throw DataError(from.path(), "a document of " + text(length) +
-                                     " tokens, Megatron's index has room for "
-                                     "2147483647: say which token ends "
-                                     "documents");
+    throw DataError(from.path(),
+                    "a document of " + text(length) +
+                        " tokens, but Megatron's index allows 2147483647: name "
+                        "the token that ends documents");
   division.lengths.push_back(static_cast<std::int32_t>(length));
   division.documents.push_back(
       static_cast<std::int64_t>(division.lengths.size()));
@@ -128,9 +129,9 @@ void writeIndex(const Division &division, TokenKind kind, WholeFile &file) {
 
 void writeLlmcHeader(const TokenFile &from, TokenKind kind, WholeFile &file) {
   if (from.tokens() > INT32_MAX)
-    throw DataError(from.path(), text(from.tokens()) +
-                                     " tokens, a file of llm.c has room for "
-                                     "2147483647");
+    throw DataError(from.path(),
+                    "has " + text(from.tokens()) +
+                        " tokens, but a file of llm.c allows 2147483647");
   std::vector<std::int32_t> header(kLlmcHeaderBytes / sizeof(std::int32_t));
   const bool gpt2 = kind == TokenKind::uint16;
   header[0] = gpt2 ? kLlmcGpt2Magic : kLlmcLlama3Magic;

@@ -28,7 +28,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 31;
 void refuseAbove(std::int64_t number, const char *what) {
   if (number >= kMost)
     throw std::length_error(std::to_string(number) + what +
-                            ", can order 2147483647");
+                            ", but the limit is 2147483647");
 }
 
 void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
@@ -41,7 +41,7 @@ void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
 }
 
 /// Returns the starts of all samples, and the start of the sample that would
-/// follow. Sample k starts at token k * `sequence` of the concatenated
+/// follow the last. Sample k starts at token k * `sequence` of the concatenated
 /// documents.
 std::vector<SampleStart>
 cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
@@ -119,8 +119,8 @@ Permutation::Permutation(std::int64_t theSize, std::uint64_t theSeed,
                          std::int64_t theEpoch)
     : size(static_cast<std::uint64_t>(theSize)), seed(theSeed),
       epoch(static_cast<std::uint64_t>(theEpoch)) {
-  // The network permutes at most 4 n numbers, so that operator() needs at most
-  // four steps on average.
+  // The network permutes at most 4 n numbers, so that operator() calls
+  // encrypt() at most four times on average.
   while ((std::uint64_t{1} << (2 * halfBits)) < size)
     ++halfBits;
 }
@@ -237,8 +237,9 @@ public:
       : tokens(std::move(theTokens)) {
     settings = options;
     if (tokens.sequences() > INT32_MAX)
-      throw DataError(tokens.path(), "has " + text(tokens.sequences()) +
-                                         " sequences, can order 2147483647");
+      throw DataError(tokens.path(),
+                      "has " + text(tokens.sequences()) +
+                          " sequences, but the limit is 2147483647");
     const auto [begin, end] = partOf(options, tokens.sequences());
     MegatronOrderRequest request;
     request.firstDocument = static_cast<std::int32_t>(begin);
@@ -261,7 +262,8 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
-  // The order also depends on the number of samples that the run requests.
+  // The identity includes a checksum of the order, because the order also
+  // depends on the number of samples that the run requests.
   std::string identity() const override {
     const std::string parts = digestText(order.documents) +
                               digestText(order.starts) +

@@ -41,7 +41,7 @@ struct DataOptions {
   std::int64_t sequence = 1;         ///< s, >= 1
   /// Holds the size of the model's vocabulary, which exceeds every token.
   std::int64_t vocabulary = std::int64_t{1} << 31;
-  std::uint64_t seed = 1234; ///< Megatron's order uses its low 32 bits
+  std::uint64_t seed = 1234; ///< Megatron's order uses the low 32 bits
   DataPart part = DataPart::train;
   /// Holds the relative sizes of train, validation and test. Megatron's corpora
   /// are divided by sequences, like Megatron-LM's `--split`; other corpora are
@@ -60,9 +60,9 @@ public:
   Dataset &operator=(const Dataset &) = delete;
 
   virtual const std::string &name() const = 0;
-  /// Describes the files' contents with checksums, but not their paths.
-  /// Datasets with the same options and identity have the same samples. Reads
-  /// all files.
+  /// Returns checksums of the files' contents, without the files' paths.
+  /// Datasets with the same options and identity have the same samples. The
+  /// call reads all files.
   /// \throws DataError if a file cannot be read
   virtual std::string identity() const = 0;
   const DataOptions &options() const { return settings; }
@@ -104,19 +104,20 @@ struct SampleStart {
   bool operator==(const SampleStart &) const = default;
 };
 
-/// Holds the order of GPTDataset (NVIDIA/Megatron-LM, megatron/core/datasets/
-/// gpt_dataset.py and helpers.cpp) in memory. The corpus's sequences are
-/// repeated for as many epochs as the requested samples need, and shuffled. The
-/// shuffled sequences are divided into samples of s + 1 tokens that share one
-/// token with their neighbours; then the samples are shuffled. If less than
-/// 80 % of the last epoch is needed, that epoch is shuffled separately.
+/// Holds the order of samples in GPTDataset (NVIDIA/Megatron-LM,
+/// megatron/core/datasets/gpt_dataset.py and helpers.cpp). The corpus's
+/// sequences are repeated for as many epochs as the requested samples need, and
+/// shuffled. The shuffled sequences are divided into samples of s + 1 tokens
+/// that share one token with their neighbours; then the samples are shuffled.
+/// If less than 80 % of the last epoch is needed, that epoch is shuffled
+/// separately.
 struct MegatronOrder {
   std::int64_t epochs = 1;
   std::vector<std::int32_t> documents; ///< sequences of the .idx, shuffled
-  /// Holds the starts of the unshuffled samples and of the one that would
-  /// follow.
+  /// Holds the starts of the unshuffled samples, and of the sample that would
+  /// follow the last.
   std::vector<SampleStart> starts;
-  std::vector<std::uint32_t> shuffle; ///< by sample, its index in `starts`
+  std::vector<std::uint32_t> shuffle; ///< each sample's index in `starts`
 };
 
 struct MegatronOrderRequest {
@@ -128,15 +129,15 @@ struct MegatronOrderRequest {
 
 /// Returns Megatron's order. `length` returns the number of tokens of a
 /// sequence of the .idx.
-/// \throws std::length_error if a number exceeds 2^31 - 1, or if there are no
-/// tokens
+/// \throws std::length_error if the number of samples, or of sequences over all
+/// epochs, exceeds 2^31 - 1, or if there are no tokens
 MegatronOrder
 orderAsMegatron(const MegatronOrderRequest &request,
                 const std::function<std::int64_t(std::int64_t)> &length);
 
 /// Generates the numbers of numpy.random.RandomState, which Megatron-LM uses
 /// and NumPy keeps unchanged. The generator is MT19937 seeded by init_genrand.
-/// It bounds numbers by masking and rejection, and shuffles from the last
+/// Numbers are bounded by masking and rejection. A shuffle begins with the last
 /// element.
 class NumpyRandom {
 public:
@@ -169,9 +170,9 @@ private:
 };
 
 /// Computes a pseudorandom permutation of 0 .. n - 1 without a table, so that a
-/// run resumes at any sample and a corpus may have any size. The permutation is
-/// a Feistel network (Luby and Rackoff 1988) on numbers below a power of four
-/// >= n, with Philox as round function. The network is repeated until the
+/// run can resume at any sample and a corpus may have any size. The permutation
+/// is a Feistel network (Luby and Rackoff 1988) on numbers below a power of
+/// four >= n, with Philox as round function. The network is repeated until the
 /// number is below n (Black and Rogaway 2002).
 class Permutation {
 public:

@@ -24,7 +24,8 @@ using Digest = std::array<std::uint8_t, 16>;
 
 Digest digestOf(std::string_view bytes);
 
-/// Returns the digest of a whole file, read by system calls.
+/// Returns the digest of a whole file, which is read by system calls and not
+/// through the mapping.
 /// \throws DataError if the file cannot be read or has shrunk
 Digest digestOf(const MappedFile &file);
 
@@ -41,7 +42,7 @@ std::string textOf(const Digest &digest);
 class Sha256 {
 public:
   void add(const void *data, std::size_t bytes);
-  /// Returns 64 hexadecimal digits. Nothing may be added afterwards.
+  /// Returns 64 hexadecimal digits. add() must not be called afterwards.
   std::string finish();
 
 private:

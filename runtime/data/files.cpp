@@ -23,7 +23,7 @@ namespace mtplan::runtime {
 //===----------------------------------------------------------------------===//
 
 static_assert(std::endian::native == std::endian::little,
-              "the formats are little-endian, and read as they lie");
+              "the formats are little-endian and are read without conversion");
 
 MappedFile::MappedFile(const std::string &path) : name(path) {
   auto refuse = [&](const std::string &why) {
@@ -41,7 +41,7 @@ MappedFile::MappedFile(const std::string &path) : name(path) {
     refuse(std::strerror(errno));
   if (!S_ISREG(status.st_mode))
     refuse(S_ISDIR(status.st_mode) ? "it is a directory"
-                                   : "it is no regular file");
+                                   : "it is not a regular file");
   bytes = status.st_size;
   if (bytes == 0)
     return; // mmap rejects an empty range
@@ -170,7 +170,7 @@ void WholeFile::finish() {
   ::close(handle);
   handle = -1;
   if ((errno = base::syncFolderOf(path)) != 0)
-    fail("its folder cannot be brought to the disk");
+    fail("its folder cannot be synced");
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,8 +209,8 @@ void NamedFiles::read(const std::string &by, const std::string &file) {
 
 std::string NamedFiles::write(const std::string &by, const std::string &file) {
   if (file == "-")
-    return "is standard output elsewhere, and would be a file of that name "
-           "here; give it another name";
+    return "means standard output for other flags, but names a file here; give "
+           "it another name";
   std::string against;
   for (const auto &[other, name] : named)
     if (against.empty() && isSameFile(file, name))

@@ -111,8 +111,8 @@ private:
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Returns whether writing to one path would destroy the file at the other. The
-/// file need not exist yet.
+/// Returns whether writing to one path would destroy the file at the other
+/// path. Neither file need exist yet.
 bool isSameFile(const std::string &one, const std::string &other);
 
 /// Collects the files of one command, with the option or argument that names

@@ -40,7 +40,7 @@ int megatronCodeOf(TokenKind kind) {
   case TokenKind::uint16:
     return 8;
   case TokenKind::uint32:
-    break; // the format lacks it
+    break; // the format has no uint32
   }
   return 0;
 }
@@ -73,7 +73,8 @@ MegatronIndex::MegatronIndex(const std::string &path) : file(path) {
                     "version " + std::to_string(version) + ", can read 1");
   elements = kindOf(path, file.read<std::uint8_t>(17));
 
-  // Counts up to the file's size cannot overflow the products below.
+  // The products below cannot overflow if neither count exceeds the file's size
+  // in bytes.
   const auto sequences = file.read<std::uint64_t>(18);
   const auto boundaries = file.read<std::uint64_t>(26);
   const auto most = static_cast<std::uint64_t>(file.size());

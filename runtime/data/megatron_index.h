@@ -95,7 +95,8 @@ public:
   std::int64_t length(std::int64_t sequence) const;
   /// Returns the byte offset of a sequence in the .bin.
   std::int64_t offset(std::int64_t sequence) const;
-  /// Returns the first sequence of a document, or sequences() for the end.
+  /// Returns the first sequence of a document. For the document after the last,
+  /// returns sequences().
   std::int64_t firstSequence(std::int64_t document) const;
 
   /// Checks that lengths are not negative, that sequences cover the .bin
@@ -122,7 +123,8 @@ inline constexpr char kMegatronMagic[9] = {'M', 'M', 'I', 'D', 'I',
                                            'D', 'X', 0,   0};
 inline constexpr std::int64_t kMegatronHeaderBytes = 34;
 
-/// Returns the element code of a type in an index; 0 if the format lacks it.
+/// Returns the element code of a type in an index, or 0 if the format lacks the
+/// type.
 int megatronCodeOf(TokenKind kind);
 
 } // namespace mtplan::runtime

@@ -87,7 +87,8 @@ Prefetcher::Prefetcher(Read theRead, std::int64_t first, std::int64_t end,
                        int theTakers, int theDepth)
     : read(std::move(theRead)), takers(theTakers),
       depth(static_cast<std::size_t>(theDepth)), firstKept(first) {
-  assert(takers >= 1 && theDepth >= 1 && "somebody takes, something is kept");
+  assert(takers >= 1 && theDepth >= 1 &&
+         "at least one taker and a depth of at least one");
   thread = std::thread([this, first, end] { run(first, end); });
 }
 
@@ -126,7 +127,8 @@ void Prefetcher::run(std::int64_t step, std::int64_t end) {
 
 std::shared_ptr<const StepSamples> Prefetcher::take(std::int64_t step) {
   std::unique_lock lock(mutex);
-  assert(step >= firstKept && "all takers have had this step");
+  assert(step >= firstKept &&
+         "the step was discarded after all takers read it");
   const auto isKept = [&] {
     return step < firstKept + static_cast<std::int64_t>(kept.size());
   };

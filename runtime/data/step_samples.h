@@ -5,11 +5,12 @@
 // Random draws depend on (seed, sample, position).
 //
 //   next token     each target is the next position's id
-//   masked         some positions are targets; of these 80 % of the ids are the
-//                  mask token, 10 % any token, 10 % unchanged (Devlin et al.
-//                  2019); types are 0 in the first half and 1 in the second
-//   continuation   ids are the start of a sample, decoder_ids and targets the
-//                  rest (the prefix objective of Raffel et al. 2020)
+//   masked         some positions are targets; at these positions, 80 % of the
+//                  ids are the mask token, 10 % any token, 10 % unchanged
+//                  (Devlin et al. 2019); types are 0 in the first half and 1 in
+//                  the second
+//   continuation   ids are the start of a sample; decoder_ids and targets are
+//                  the rest (the prefix objective of Raffel et al. 2020)
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ struct Objective {
   /// For masked, this is the fraction of positions that are targets.
   double share = 0.15;
   std::int32_t maskToken = 0;
-  std::int64_t vocabulary = 1; ///< random tokens are below it; > 0
+  std::int64_t vocabulary = 1; ///< exclusive bound of random tokens, > 0
   std::int64_t typeRows = 0;   ///< number of types; 0: no types
 
   /// For continuation, the decoder has this many positions, > 0, and its first
@@ -66,7 +67,8 @@ struct StepSamples {
   std::int64_t count = 0; ///< number of targets; may be 0
 };
 
-/// Reads all samples of a step on every process, because `count` covers them.
+/// Reads all samples of a step on every process, because `count` includes the
+/// targets of all samples.
 class StepReader {
 public:
   /// \param sequence  positions of `ids`; the dataset must have been opened for
@@ -109,8 +111,8 @@ public:
   Prefetcher(const Prefetcher &) = delete;
   Prefetcher &operator=(const Prefetcher &) = delete;
 
-  /// Waits for a step and returns it; null after stop(). Each rank takes
-  /// `first`, `first` + 1, ... once.
+  /// Waits for a step and returns it. Returns null after stop(). Each rank
+  /// takes each of the steps `first`, `first` + 1, ... once.
   /// \throws the exception with which reading the step failed
   std::shared_ptr<const StepSamples> take(std::int64_t step);
 
@@ -134,7 +136,7 @@ private:
   std::deque<Kept> kept;
   std::int64_t firstKept; ///< step of kept.front()
   bool stopped = false;
-  std::thread thread; ///< last, because it uses the other members
+  std::thread thread; ///< declared last, because it uses the other members
 };
 
 } // namespace mtplan::runtime

@@ -16,7 +16,8 @@ namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// Copies tokens. Returns the index of the first invalid one, or out.size().
+/// Copies tokens. Returns the index of the first invalid token, or out.size()
+/// if all are valid.
 template <typename T>
 std::size_t copyTokens(const std::byte *from, std::span<std::int32_t> out,
                        std::int64_t vocabulary) {
@@ -41,7 +42,7 @@ template <typename T> std::int64_t tokenAt(const std::byte *from) {
 template <typename F> auto withType(TokenKind kind, F &&what) {
   switch (kind) {
   case TokenKind::uint8:
-  case TokenKind::int8: // a negative int8 as uint8 exceeds the bound of 128
+  case TokenKind::int8: // as a uint8, a negative int8 is 128 or more: invalid
     return what.template operator()<std::uint8_t>();
   case TokenKind::int16:
     return what.template operator()<std::int16_t>();

@@ -55,7 +55,7 @@ public:
   }
   const MappedFile &bytes() const { return file; }
 
-  /// Except for Megatron's files, there is one document with one sequence.
+  /// Every file that is not Megatron's has one document with one sequence.
   std::int64_t sequences() const;
   std::int64_t documents() const;
   std::int64_t sequenceLength(std::int64_t sequence) const;

@@ -35,7 +35,7 @@ constexpr std::array<Foreign, 8> kForeign = {
       "a pointer of Git LFS and not the file itself, which `git lfs pull` "
       "fetches"},
      {"PK\x03\x04"sv,
-      "a zip archive, as PyTorch pickles into: save the model as safetensors"},
+      "a zip archive, probably of torch.save: save the model as safetensors"},
      {"\x80\x02"sv, "a pickle: save the model as safetensors"},
      {"GGUF"sv, "a file of llama.cpp (GGUF): name the safetensors that it was "
                 "made from"},
@@ -52,9 +52,9 @@ bool isLlmc(const std::string &start) {
              0;
 }
 
-// Rejects files of other known formats. If the first 8 bytes of such a file are
-// read as the header length of a safetensors file, they exceed
-// kMostHeaderBytes.
+// Rejects files of other known formats. The first 8 bytes of a safetensors file
+// are the length of its header, which is at most kMostHeaderBytes. In the other
+// formats, these bytes are a larger number.
 void refuseForeign(const std::string &path, const std::string &start) {
   std::uint64_t length = 0;
   if (start.size() < sizeof(length))
@@ -86,9 +86,9 @@ void expectSomethingIn(const std::string &folder) {
                          ending == ".pth";
   }
   if (!models.empty())
-    throw DataError(folder, "is a folder; name the model of llm.c in it "
-                            "itself: \"" +
-                                *models.rbegin() + '"');
+    throw DataError(folder,
+                    "is a folder; name the file of the llm.c model in it: \"" +
+                        *models.rbegin() + '"');
   if (!looksLikeTheirs)
     throw DataError(folder, std::string("has no checkpoint (step-...), and "
                                         "neither ") +

@@ -26,13 +26,8 @@ constexpr const char *kOneFile = "model.safetensors",
                      *kIndexFile = "model.safetensors.index.json",
                      *kConfigFile = "config.json";
 
-struct OutputTensor {
-  SafeTensor tensor;
-  std::optional<WeightRule> rule; ///< none: copied from the original
-};
-
 struct OutputFile {
-  /// `start` has the bytes before the data.
+  /// `start` holds the bytes of the file before the tensors' data.
   std::string name, start;
   SafetensorsHeader header;
   std::map<std::string, WeightRule> rules;
@@ -174,9 +169,8 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Lays out imported weights in new files. Keeps the original config.json. If a
-// family is requested, the original is left out, because it may be invalid for
-// that family.
+// Lays out imported weights in new files. Keeps the original config.json unless
+// a family is requested, because the file may be invalid for that family.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);
@@ -198,8 +192,8 @@ std::string freeFolder(const std::string &folder) {
   if (!fs::exists(fs::symlink_status(path)))
     return path;
   if (!fs::is_directory(path) || !fs::is_empty(path))
-    throw WeightError(folder + ": is there already, and not an empty folder; "
-                               "name one that is not there");
+    throw WeightError(folder + ": is there already and is not an empty folder; "
+                               "name a folder that does not exist");
   return fs::canonical(path);
 }
 
@@ -245,7 +239,7 @@ Exported exportHuggingFace(const WeightSource &source,
   const WeightSource &like = options.like ? *options.like : source;
   const bool hasOrigin = like.origin() && !like.origin()->files.empty();
   if (options.like && !hasOrigin)
-    throw WeightError("it is to be like a " + like.what() +
+    throw WeightError("the export is to have the format of a " + like.what() +
                       ", which has no files of Hugging Face's");
   const bool anew = !options.family.empty() || options.shardBytes;
   const Output output =
@@ -282,12 +276,13 @@ void expectGpt2(const WeightSource &source,
   const std::vector<std::string> ours = parametersOf(source);
   for (const std::string &label : ours)
     if (!theirs.contains(label))
-      throw WeightError("llm.c has GPT-2 with a tied head alone, and no "
-                        "parameter \"" +
-                        label + "\"");
+      throw WeightError(
+          "llm.c supports only GPT-2 with a tied head, which has no "
+          "parameter \"" +
+          label + "\"");
   for (const std::string &label : theirs)
     if (!std::ranges::binary_search(ours, label))
-      throw WeightError("llm.c has GPT-2 with a tied head alone, whose \"" +
+      throw WeightError("llm.c supports only GPT-2 with a tied head, whose \"" +
                         label + "\" the model lacks");
 }
 
@@ -318,10 +313,10 @@ LlmcHeader headerOf(const WeightSource &source, std::int64_t layers,
     header.paddedVocabulary =
         (header.vocabulary + kLlmcRows - 1) / kLlmcRows * kLlmcRows;
   if (header.heads < 1)
-    throw WeightError("how many heads the model has is not in its weights, "
-                      "and llm.c's file says it: it needs to be given");
+    throw WeightError("the weights do not determine the number of heads, which "
+                      "llm.c's file needs: name it");
   if (header.channels % header.heads != 0)
-    throw WeightError(std::to_string(header.heads) + " heads do not part " +
+    throw WeightError(std::to_string(header.heads) + " heads do not divide " +
                       std::to_string(header.channels) + " channels");
   if (std::max({header.paddedVocabulary, header.positions, header.channels}) >
       std::numeric_limits<std::int32_t>::max())
@@ -335,7 +330,7 @@ void expectFree(const std::string &file) {
     throw WeightError(file + ": names a folder; a model of llm.c is a file");
   if (fs::exists(fs::symlink_status(file)))
     throw WeightError(file +
-                      ": is there already; name a file that is not there");
+                      ": is there already; name a file that does not exist");
 }
 
 } // namespace

@@ -18,20 +18,21 @@ inline constexpr std::int64_t kShardBytes = 5'000'000'000;
 /// original files. Files of a new structure are written if there are no
 /// original files, or if `family` or `shardBytes` is given without `like`.
 struct ExportOptions {
-  /// Sets the type of all parameters. By default, parameters keep the types of
-  /// the original files or, in files of a new structure, of the source.
+  /// Sets the type of all parameters. By default, parameters have their types
+  /// in the original files or, in files of a new structure, in the source.
   std::optional<ElementType> type;
   /// Provides the original files from which the export takes names, order,
   /// metadata and non-parameter tensors. If null, the export uses the original
   /// files of the exported weights.
   const WeightSource *like = nullptr;
-  /// Selects the model family whose usual names the tensors of a new structure
-  /// have. The default "" selects the first family that fits.
+  /// Selects the model family that names the tensors in files of a new
+  /// structure. The default "" selects the first family that fits.
   std::string family;
   /// Sets the number of attention heads. The header of llm.c needs this number,
   /// and only weights from llm.c state it.
   std::optional<std::int64_t> heads;
-  /// Limits a file of a new structure, in bytes; the default is kShardBytes.
+  /// Limits the bytes of each file of a new structure; the default is
+  /// kShardBytes.
   std::optional<std::int64_t> shardBytes;
 };
 
@@ -44,20 +45,23 @@ struct Exported {
 };
 
 /// Writes a folder of safetensors for Transformers, with an index if there are
-/// several files, and with config.json if it is known. Without options, an
-/// export of unchanged weights reproduces the original files exactly. The
+/// several files, and with config.json if its text is known. Without options,
+/// an export of unchanged weights reproduces the original files exactly. The
 /// folder is written under another name and renamed when complete. An existing
 /// folder must be empty. The export needs memory for one tensor of the file and
 /// one parameter.
-/// \throws WeightError if the model does not fit into such files or a parameter
-/// is missing; CheckpointError
+/// \throws WeightError if the format cannot represent the model, or if a
+/// parameter is missing
+/// \throws CheckpointError if a file cannot be written, or if a source tensor
+/// is damaged
 Exported exportHuggingFace(const WeightSource &source,
                            const std::string &folder,
                            const ExportOptions &options);
 
-/// Writes a model file of llm.c, for GPT-2 with a tied head only. The file is
-/// written under another name and renamed when complete; it must not exist.
-/// \throws WeightError and CheckpointError as exportHuggingFace
+/// Writes a model file of llm.c, which can only hold GPT-2 with a tied head.
+/// The file is written under another name and renamed when complete. The path
+/// `file` must not exist yet.
+/// \throws WeightError and CheckpointError like exportHuggingFace
 Exported exportLlmc(const WeightSource &source, const std::string &file,
                     const ExportOptions &options);
 

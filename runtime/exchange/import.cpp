@@ -77,9 +77,9 @@ void writeOrigin(const WeightSource &source, const std::string &partial,
 Imported importWeights(const WeightSource &source, const std::string &folder) {
   // A folder with both formats would be ambiguous.
   if (hasHuggingFace(folder))
-    throw WeightError(folder + ": has weights of Hugging Face's, which a "
-                               "checkpoint beside them would hide; it goes to "
-                               "a folder of its own");
+    throw WeightError(folder +
+                      ": has Hugging Face weights, which a checkpoint in the "
+                      "same folder would hide; name another folder");
   const FolderLock lock(folder);
   if (const std::vector<std::int64_t> steps = stepsIn(folder); !steps.empty())
     throw WeightError(folder + ": has a checkpoint already, of step " +

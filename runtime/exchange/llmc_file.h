@@ -2,7 +2,7 @@
 //
 //   i32[256]   20240326, version (3: float, 5: bf16), positions, vocabulary,
 //              layers, heads, channels, padded vocabulary, then zeros
-//   tensors    in sequence, each kind with all its layers together; weights
+//   tensors    one after another, sorted by kind and then by layer; weights
 //              are [out, in]; the token table is padded with rows of zeros
 //
 // karpathy/llm.c defines the format in train_gpt2.py (write_model) and

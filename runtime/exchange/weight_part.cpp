@@ -16,7 +16,7 @@ namespace mtplan::runtime {
 namespace {
 
 // Describes a parameter as a strided matrix in a file's tensor. A parameter
-// that is a vector has one row.
+// without two dimensions is contiguous and has one row.
 struct Matrix {
   std::int64_t rows = 1, columns = 1;
   /// The parameter's first element has this index in the tensor.
@@ -28,7 +28,7 @@ Matrix matrixOf(const WeightPart &part) {
   Matrix matrix;
   if (part.shape.size() != 2) {
     matrix.columns = part.elements();
-    // The tensor has only one dimension.
+    // `before` is 0 unless the tensor has only one dimension.
     matrix.first = part.before;
     return matrix;
   }
@@ -42,10 +42,11 @@ Matrix matrixOf(const WeightPart &part) {
 }
 
 // Calls visit(index in the parameter, index in the tensor, number of elements
-// that are contiguous in both). A transposition proceeds in blocks that fit
-// into the first-level cache on both sides, so that each cache line is fetched
-// once. Within a block, the transposition follows the rows of the destination,
-// so that cache lines are written completely.
+// that are contiguous in both). A transposition proceeds in blocks. A block of
+// the source and a block of the destination fit into the first-level cache
+// together, so that each cache line is fetched once. Within a block, the
+// transposition follows the rows of the destination, so that cache lines are
+// written completely.
 template <bool Take, typename Visit>
 void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {
@@ -250,8 +251,7 @@ std::vector<WeightRule> usualRules(const WeightSource &source,
     } catch (const WeightError &error) {
       faults += "\n" + std::string(name) + ": " + error.what();
     }
-  throw WeightError("the model is of no family whose files are known:" +
-                    faults);
+  throw WeightError("the model is of no known family:" + faults);
 }
 
 std::int64_t layersOf(const WeightSource &source) {

@@ -42,8 +42,8 @@ void extractPart(const WeightPart &part, std::int64_t bytes,
 void insertPart(const WeightPart &part, std::int64_t bytes,
                 const std::byte *own, std::byte *file);
 
-/// Converts elements. Each is rounded once, to nearest even; equal types are
-/// copied bit by bit. Both arrays must be aligned to their type.
+/// Converts elements, and rounds each once, to nearest even. If both types are
+/// equal, the bits are copied. Each array must be aligned to its type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
 

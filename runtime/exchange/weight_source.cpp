@@ -48,7 +48,7 @@ public:
   }
 
 protected:
-  /// Adds the parameters of a rule's tensor, which divide the tensor equally.
+  /// Adds the parameters of a rule's tensor, which must all have the same size.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {
@@ -61,8 +61,8 @@ protected:
     const auto along = static_cast<std::size_t>(rule.along);
     if (count > 1 && (along >= tensor.shape.size() || tensor.shape.size() > 2 ||
                       tensor.shape[along] % count != 0))
-      refuse("which does not part into the " + std::to_string(count) +
-             " equal ones that it holds");
+      refuse("which does not divide into the " + std::to_string(count) +
+             " equal tensors that it holds");
     for (std::int64_t i = 0; i < count; ++i) {
       WeightPart part;
       part.whole = tensor.shape;
@@ -107,7 +107,7 @@ public:
       else if (!same(*files.find(first->second), tensor))
         throw WeightError(path + ": tensor " + quoted(name) + " differs from " +
                           quoted(first->second) + ", and " + names.family +
-                          " has them as one");
+                          " has one tensor for both");
     }
     from = originOf(files, path);
   }
@@ -164,9 +164,10 @@ private:
     return found || rule.olderName.empty() ? found : files.find(rule.olderName);
   }
 
-  // Returns the parameters that the files contain; a family may have optional
-  // parameters. A tensor can be either a parameter or a tied copy of another
-  // one. The tensor counts as a copy if both have the same bytes.
+  // Returns the parameters that the files contain, because some parameters of a
+  // family are optional. Some tensors may be either a parameter or a tied copy
+  // of another tensor. Such a tensor counts as a copy if it has the bytes of
+  // the other tensor.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);

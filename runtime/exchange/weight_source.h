@@ -2,8 +2,8 @@
 //
 // WeightSource is a common interface to checkpoints of mtplan, safetensors of
 // Hugging Face and models of llm.c. Parameters have the same names and layout
-// in all of them. Tensors are read one at a time, so a model need not fit into
-// memory.
+// for every kind of source. Tensors are read one at a time, so a model need not
+// fit into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,22 +40,23 @@ public:
   virtual std::string what() const = 0;
   /// Returns the model's name or, for files of other tools, its family: "gpt2".
   virtual std::string model() const = 0;
-  /// Returns the run's state in a checkpoint; null for other sources.
+  /// Returns the state of the run that wrote the checkpoint, or null if the
+  /// source is not a checkpoint.
   virtual const RunState *run() const { return nullptr; }
   virtual std::int64_t bytes() const = 0;
   /// Returns the parameters by name and, for a checkpoint, the moments.
   const std::map<std::string, SourceTensor> &tensors() const { return all; }
-  /// Returns the bytes of one of tensors(), in its own type.
+  /// Returns the bytes of a tensor in tensors(), in the tensor's own type.
   /// \throws CheckpointError if the checksum differs from the manifest's
   virtual std::vector<std::byte> read(const std::string &name) const = 0;
 
   /// Returns the description of the original files; null for weights that
   /// mtplan initialised.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Returns whether the source holds the original files' tensor of this name.
-  /// The tensor must not be a parameter.
+  /// Returns whether the source holds a tensor of this name from the original
+  /// files. The tensor must not be a parameter.
   virtual bool hasOther(const std::string &name) const = 0;
-  /// Requires hasOther(name).
+  /// Returns the bytes of a tensor for which hasOther() is true.
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
 
 protected:
@@ -75,7 +76,7 @@ struct WeightDifference {
   std::string name;
   std::optional<SourceTensor> first, second; ///< none: the source lacks it
   std::int64_t elements = 0;                 ///< number of differing elements
-  double largest = 0.0; ///< largest |a - b|; infinite if one is not finite
+  double largest = 0.0; ///< largest |a - b|; infinite if a or b is not finite
   std::int64_t at = 0;  ///< index of the element with the largest difference
   double size = 0.0;    ///< largest |a|
 };

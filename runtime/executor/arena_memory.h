@@ -14,9 +14,9 @@ namespace mtplan::runtime {
 
 /// Returns, by group of the plan, the arenas (indices into Stage::arenas) that
 /// the group's collectives use within the stage. Groups of one rank have an
-/// empty set. So do groups with ranks of other stages, because the arenas of
-/// those stages have another layout. All-to-alls add no arena, because they
-/// communicate through memory outside the arenas.
+/// empty set. Groups with ranks of other stages have an empty set too, because
+/// the arenas of other stages have another layout. All-to-alls add no arena,
+/// because they communicate through memory outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 

@@ -14,8 +14,8 @@ using base::sized;
 namespace {
 
 /// Runs a product in a batch. The first task runs the whole batch, and the
-/// other tasks do nothing. Their events remain valid, because these events are
-/// recorded after the launch on the same stream.
+/// other tasks do nothing. The events of the other tasks remain valid, because
+/// they are recorded after the launch on the same stream.
 class BatchedProduct : public Task {
 public:
   /// \param theAlone  the task of this product alone
@@ -34,7 +34,8 @@ private:
   const std::unique_ptr<Task> alone, all;
 };
 
-/// Issues all calls of a group. This task replaces the group's first task.
+/// Issues the collectives of a launch as one grouped call. This task replaces
+/// the task of the first collective.
 class GroupedCollectives : public Task {
 public:
   GroupedCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -57,7 +58,8 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// Does nothing. This task replaces each further task of a group.
+/// Does nothing. This task replaces the task of each further collective of the
+/// launch.
 class GroupedCollective : public Task {
 public:
   using Task::Task;

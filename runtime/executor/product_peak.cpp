@@ -100,8 +100,9 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
   auto product = std::make_unique<Product>(backend, type, kSmallest);
   product->run(1);
   int runs = kRuns;
-  // On a device, the time of a small product is mostly that of its launch. Many
-  // long runs make launch and synchronization negligible on the host's clock.
+  // On a device, the time of a small product is mostly the time of its launch.
+  // If products are long and many, launch and synchronization are a negligible
+  // part of the time on the host's clock.
   if (backend.queue().records()) {
     double one = 0.0;
     for (;;) {
@@ -119,13 +120,14 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
     runs = static_cast<int>(
         std::clamp(kEnough / one, 2.0, static_cast<double>(kRunsOfDevice)));
   }
-  // The interval spans all ranks, because ranks may share cores.
+  // On CPU cores, the interval lasts until all ranks have finished, because
+  // ranks may share cores.
   world.barrier("the peak of products");
   const double start = now();
   product->run(runs);
   double end = now();
   world.barrier("the end of the peak of products");
-  // On devices the interval excludes waiting for ranks on other devices.
+  // On a device, the interval excludes the wait for ranks on other devices.
   if (!backend.queue().records())
     end = now();
   return runs * product->flops() / std::max(end - start, 1e-9);

@@ -226,8 +226,8 @@ void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   runAll(own.reduce);
 }
 
-// Does not record the first execution, which warms up and may initialise state
-// that a recording cannot contain.
+// The first execution of a part is not recorded, because it warms up and may
+// initialise state that a recording cannot contain.
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
   Queue &queue = backend.queue();
@@ -291,8 +291,8 @@ void RankExecutor::sumSquares() {
                                  sizeof(LongSum));
 }
 
-// Computes on every device what `agree` and the rule compute on the host.
-// Devices therefore need not wait for the host.
+// Computes the gradient factor on every device, like agree() and the update
+// rule on the host. Devices therefore need not wait for the host.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
   allDeviceRanks->allGather("gradient norm", squareSums.get(),

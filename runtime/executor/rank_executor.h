@@ -2,10 +2,12 @@
 //
 // The constructor allocates memory and prepares all kernels. A step then queues
 // the schedule, instruction by instruction in the plan's order, on the plan's
-// streams. A backend without a queue runs each kernel when it is called. The
-// plan's order satisfies all streams and waits. If the queue and the transport
-// allow recording, one step after the first is recorded, and later steps replay
-// the recording. Timed steps are neither recorded nor replayed.
+// streams. A backend without a queue runs each kernel when the kernel is
+// called. The order of these calls satisfies all waits, because the plan lists
+// every instruction after the instructions that it waits for. If the queue and
+// the transport allow recording, one step after the first is recorded, and
+// later steps replay the recording. Timed steps are neither recorded nor
+// replayed.
 //
 // Devices with a transport of their own need not wait for the host: they decide
 // whether to update, and compute the factor that clips and unscales the
@@ -63,13 +65,15 @@ public:
   const RankCoordinates &place() const { return where; }
   const Stage &stage() const { return own; }
   /// Calls `see` with a tensor's contents at the last settle(), for layer
-  /// `copy` and micro-batch 0. May be called from any thread.
+  /// `copy` and micro-batch 0. Any thread may call this.
   void read(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
-  /// Calls `fill` to change a tensor's contents. Must not run during a step.
+  /// Calls `fill` to change a tensor's contents. This function must not be
+  /// called during a step.
   void modify(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
-  /// Waits until all queued work is complete; step() may return earlier.
+  /// Waits until all queued work is complete. step() may return before its work
+  /// is complete.
   void settle();
   /// Returns the number of collectives and messages in all steps so far.
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
@@ -104,7 +108,8 @@ private:
   void runSchedule(const StepInput &input, bool reportsAlone);
   /// Stores the step's inputs for the work that is queued or replayed next.
   void feed(const StepInput &input, bool drops);
-  /// Queues the start of a step: uploads its numbers and clears the reports.
+  /// Queues the start of a step: uploads the step's numbers and clears the
+  /// reports.
   void beginStep();
   void sumSquares();
   void decideThere();

@@ -101,8 +101,8 @@ void RankPrograms::batchTasks() {
 }
 
 // Groups the collectives of a batch into launches. An evaluation issues only
-// some of the collectives. Splits the batch so that an evaluation issues either
-// all collectives of a launch or none.
+// some of the collectives. Therefore the batch is split, so that an evaluation
+// issues either all collectives of a launch or none.
 void RankPrograms::batchCollectives(std::size_t program, const Batch &batch) {
   const Program &what = all.stage.programs[program];
   const Instruction &first =

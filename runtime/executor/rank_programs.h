@@ -22,7 +22,7 @@ public:
   /// Prepares the training data of a step for the runs that follow.
   void feed(const StepInput &input);
   /// Queues the runs of a schedule entry.
-  /// \param reportsAlone  true: queues only what an evaluation needs
+  /// \param reportsAlone  true: queues only instructions of an evaluation
   void run(const ScheduleEntry &entry, const StepInput &input,
            bool reportsAlone, StepTimes &times);
   /// Makes stream 0 wait for overlapped collectives, at the end of the

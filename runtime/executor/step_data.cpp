@@ -154,8 +154,8 @@ Objective objectiveOf(const Plan &plan, std::uint64_t seed) {
     if (label != "ids" && label != kTargetsLabel && label != "types" &&
         label != "decoder_ids" && label != kCountLabel)
       throw std::invalid_argument("the plan's model is trained on '" + label +
-                                  "', which is not made of tokens; --data "
-                                  "synthetic draws it");
+                                  "', which cannot be read from a file of "
+                                  "tokens; use --data synthetic");
   if (auto decoder = inputs.find("decoder_ids"); decoder != inputs.end()) {
     objective.kind = Objective::Kind::continuation;
     objective.decoderSequence = decoder->second.positions;

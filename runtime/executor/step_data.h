@@ -25,9 +25,9 @@ public:
   virtual double count() = 0;
 };
 
-/// Draws random inputs, which equal those of ir/interpret. A sample depends
-/// only on the seed and on the sample's number in the run. The batch size does
-/// not change a sample.
+/// Draws random inputs, which equal the inputs that ir/interpret draws. A
+/// sample depends only on the seed and on the sample's number in the run. The
+/// batch size does not change a sample.
 class DrawnData : public StepData {
 public:
   /// \param theFirst      number of the step's first sample, from 0
@@ -86,9 +86,9 @@ void forEachElement(const TensorView &view, Visit visit) {
   }
 }
 
-/// Takes inputs from a dataset's samples of a step. The samples cover all
-/// replicas. If a micro-batch has b samples, micro-batch m has the samples m *
-/// b to (m + 1) * b - 1.
+/// Takes the inputs of a step from a dataset's samples. The samples cover all
+/// replicas. If a micro-batch has b samples, micro-batch m has samples m * b to
+/// (m + 1) * b - 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
@@ -103,8 +103,8 @@ private:
 
 /// Derives the training objective from the names and limits of the plan's
 /// inputs.
-/// \throws std::invalid_argument with the name of an input that cannot be made
-/// from text
+/// \throws std::invalid_argument with the name of an input that tokens cannot
+/// provide
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
 /// Returns the vocabulary's size; 0 if the model's inputs are not tokens.

@@ -3,9 +3,9 @@
 // StepTimes measures the parts of a step, mostly instructions, by the clock of
 // the device that runs them. The device's streams are serialized, so that
 // nothing overlaps. The host need not wait for each part: a part that is queued
-// early begins when the previous one ends. If the host falls behind, a part's
-// time includes the host's time to queue it. The host falls behind if kernels
-// are shorter than their launch.
+// early begins when the previous part ends. If the host falls behind, the time
+// of a part includes the host's time to queue the part. The host falls behind
+// if kernels are shorter than their launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace mtplan::runtime {
 double monotonicSeconds();
 
 /// Describes one run of an instruction of the rank's stage. If several
-/// instructions are one launch, the first one's run has the time of the launch.
-/// The runs of the others take 0 s.
+/// instructions are one launch, the run of the first instruction has the time
+/// of the launch, and the runs of the other instructions take 0 s.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< layer within the segment
@@ -50,8 +50,8 @@ public:
   /// \param theTrace  receives the runs of timed parts; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
 
-  /// Selects stream `to` and makes its later work wait for everything queued on
-  /// `before`, so that parts run one after another.
+  /// Selects stream `to`, and makes later work on `to` wait for everything
+  /// queued on `before`, so that parts run one after another.
   void switchStream(int before, int to);
 
   void start();
@@ -84,9 +84,9 @@ private:
   bool on = false;
   std::vector<InstructionRun> *trace = nullptr;
   std::vector<Part> parts;
-  int from = 0;        ///< mark of the current part
+  int from = 0;        ///< mark at the start of the current part
   int zero = 0;        ///< mark at the origin of trace times
-  double atZero = 0.0; ///< time of `zero`, process's clock, s
+  double atZero = 0.0; ///< seconds of mark `zero` on the process's clock
 };
 
 } // namespace mtplan::runtime

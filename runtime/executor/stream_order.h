@@ -2,9 +2,9 @@
 //
 // When a run begins, the program's other streams wait for stream 0. When the
 // run ends, stream 0 waits for the other streams, as plan.h requires. If a
-// stream has only overlapped instructions, stream 0 waits for it when the
-// schedule ends. Before a host kernel, the host waits for the instructions that
-// the kernel depends on.
+// stream has only overlapped instructions, stream 0 waits for that stream when
+// the schedule ends. Before a host kernel, the host waits for the instructions
+// that the kernel depends on.
 //
 //===----------------------------------------------------------------------===//
 

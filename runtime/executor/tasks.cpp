@@ -159,7 +159,7 @@ private:
   const Collective call;
   Pieces pieces;
   std::int64_t &count;
-  std::unique_ptr<Rearrange> packs, unpacks; ///< only of allToAll
+  std::unique_ptr<Rearrange> packs, unpacks; ///< only for allToAll
 };
 
 class TransferTask : public Task {
@@ -221,8 +221,8 @@ private:
   void fill(const StepInput &input, int microBatch, std::byte *out) const {
     const auto &what = std::get<Input>(instruction.what);
     input.data->fill(what, microBatch, view, out);
-    // Losses are divided by the number of targets, so that dividing this number
-    // by the loss scale multiplies the loss by the scale.
+    // Losses are divided by the number of targets. Therefore, dividing this
+    // number by the loss scale multiplies the loss by the scale.
     if (what.label == kCountLabel && input.lossScale != 1.0)
       for (std::int64_t i = 0; i < view.elements(); ++i)
         writeElement(view.type, out, i,
@@ -289,8 +289,8 @@ std::unique_ptr<Task> prepareTask(const TaskContext &all,
     const Side side = sideOf(all.stage, instruction);
     if (side == Side::host) {
       if (!backend.host())
-        throw fault("is offloaded to the host, but the backend has nothing "
-                    "that computes there");
+        throw fault("is offloaded to the host, but the backend has no kernels "
+                    "for the host");
       return std::make_unique<KernelTask>(all.memory, instruction,
                                           backend.host()->prepare(spec),
                                           all.hostNumbers);

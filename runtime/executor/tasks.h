@@ -40,7 +40,7 @@ struct InstructionTime {
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
-  std::int64_t step = 1; ///< from 1
+  std::int64_t step = 1; ///< counted from 1
   UpdateNumbers update;  ///< gradientFactor is ignored if there is a rule
   /// Multiplies the loss and thereby all gradients. Reports do not contain the
   /// scale.
@@ -125,7 +125,7 @@ public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
-  /// Prepares the host's data for all runs of a step. Must precede the step.
+  /// Prepares the host's data for all runs of a step, before the step begins.
   virtual void feed(const StepInput & /*input*/) {}
   /// Queues the instruction, or executes it if the backend has no queue.
   virtual void run(const TaskRun &run) = 0;
@@ -167,7 +167,8 @@ struct TaskContext {
   const StepNumbers *hostNumbers; ///< read by host kernels
 };
 
-/// Returns the kernel's settings and this rank's views of its tensors.
+/// Returns the settings of an instruction's kernel, and this rank's views of
+/// the instruction's tensors.
 KernelSpec specOf(const RankCoordinates &place, const Instruction &instruction);
 
 std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
@@ -175,6 +176,7 @@ std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
                                  std::unique_ptr<Kernel> kernel,
                                  const StepNumbers *numbers);
 
+/// Prepares the task of an instruction.
 /// \param phase  the program's phase, as in CollectiveCount
 /// \throws std::runtime_error if the backend or the rank does not support the
 /// instruction

@@ -138,8 +138,8 @@ public:
   }
 
 private:
-  // Waits for the device. The wait belongs to the counted steps, because some
-  // of them may still be queued.
+  // Waits for the device. The duration of the wait is added to the duration of
+  // the counted steps, because some counted steps may still be queued.
   void settle() {
     const double start = monotonicSeconds();
     rank.settle();
@@ -147,19 +147,19 @@ private:
       times.seconds += monotonicSeconds() - start;
   }
 
-  // Returns whether the step's duration counts. It counts if all later steps
-  // run in the same way. A device records its second step and replays later
-  // ones. If the second step is traced, the first step after the timed one is
-  // recorded.
+  // Returns whether the step's duration counts. The duration counts if all
+  // later steps run in the same way. A device records its second step, and
+  // replays the recording in later steps. If the second step is traced, the
+  // first step after the timed step is recorded instead.
   bool counts(std::int64_t number, bool isTimed) const {
     const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
     return !isQueued || (number > timedStep() + cold && !isTimed);
   }
 
-  // Returns the number of the step that is timed on a device, or 0 if kernels
-  // run when they are called, because then all steps are timed. The timed step
-  // is the third of this run, which usually follows the recorded step, or the
-  // last if the run has fewer steps.
+  // Returns the number of the step that is timed on a device. The timed step is
+  // the third step of this run, which usually follows the recorded step, or the
+  // last step if the run has fewer. Returns 0 if kernels run when they are
+  // called, because then all steps are timed.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;

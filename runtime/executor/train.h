@@ -50,24 +50,25 @@ struct TrainState {
   UpdateRuleState rule;
 };
 
-/// Lists callbacks. Every rank calls them.
+/// Holds callbacks, which every rank calls.
 struct TrainHooks {
   /// Runs once, before the first step. The callback may load a saved state into
-  /// the executor and return its progress. If it returns none, the run starts
-  /// at step 1.
+  /// the executor and return the progress of the saved run. If the callback
+  /// returns none, the run starts at step 1.
   std::function<std::optional<TrainState>(RankExecutor &executor)> resume;
-  /// Runs after every step. Returns false, on all ranks, to end the run.
+  /// Runs after every step. If the callback returns false, which all ranks must
+  /// do together, the run ends.
   std::function<bool(const TrainState &state)> after;
-  /// Runs in every step before parameters and moments change. The last call
-  /// precedes their destruction, also after an exception. Must not throw.
+  /// Runs in every step before parameters and moments change, and once before
+  /// they are destroyed, also after an exception. The callback must not throw.
   std::function<void()> beforeUpdate;
 };
 
 struct TrainTimes {
   TimeSpent spent;
   /// Holds the instruction times of all steps except the first, which warms up.
-  /// If there is only one step, holds its times. On a device, the times are
-  /// those of the last timed step, multiplied by `steps`.
+  /// If there is only one step, holds the times of that step. On a device,
+  /// holds the times of the last timed step, multiplied by `steps`.
   std::vector<InstructionTime> instructions;
   double seconds = 0.0; ///< duration of `steps` steps
   /// Counts the steps that `seconds` and `instructions` cover. On a device,

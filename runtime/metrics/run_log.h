@@ -3,10 +3,11 @@
 // Every record is written immediately, and completely or not at all. The log
 // can therefore be read while it grows, and never ends in a partial record.
 //
-// Training continues when the disk is full, because a run is worth more than
-// its log. A record that cannot be written completely is removed from the file
-// and lost. Later records are still written if possible. problem() describes
-// the failures, so that the command can warn at the first one and at the end.
+// Training continues when the disk is full, because the run is more valuable
+// than its log. A record that cannot be written completely is removed from the
+// file and lost. Later records are written if there is space again. problem()
+// describes the failures, so that the command can warn at the first one and at
+// the end.
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_METRICS_RUN_LOG_H
@@ -26,7 +27,8 @@ class LogFile {
 public:
   enum class Mode { replace, append };
 
-  /// An error before the first step loses no work and is therefore thrown.
+  /// Throws on an error, because no training work is lost before the first
+  /// step.
   /// \throws std::runtime_error if the file cannot be opened
   LogFile(const std::string &path, Mode mode);
   ~LogFile();

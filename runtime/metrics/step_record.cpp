@@ -23,7 +23,7 @@ template <typename... Ts> std::string print(const char *format, Ts... values) {
   return text.data();
 }
 
-/// Removes the sign of a NaN, which is meaningless.
+/// Clears the sign of a NaN, because this sign has no meaning.
 double unsignedNan(double value) {
   return std::isnan(value) ? std::fabs(value) : value;
 }
@@ -96,7 +96,7 @@ std::string progressLine(const StepRecord &record) {
 
 namespace {
 
-/// Calls `add(name, value)` for every known figure of a step.
+/// Calls `add(name, value)` for every known value of a step.
 template <typename Add> void forEachMember(const StepRecord &record, Add add) {
   add("loss", record.loss);
   add("gradient_norm", record.gradientNorm);

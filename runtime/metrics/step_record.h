@@ -61,7 +61,8 @@ std::string progressLine(const StepRecord &record);
 // A JSON line
 //
 // Every step is one object on one line. Other programs rely on the names of the
-// members. Members may be added, and any other change increments `version`.
+// members. A new member does not change `version`; any other change increments
+// `version`.
 //
 //   step loss gradient_norm learning_rate loss_scale? skipped tokens seconds
 //   tokens_per_second flops_per_rank? share_of_peak? memory_bytes?
@@ -77,7 +78,7 @@ inline constexpr int kStepLinesVersion = 1;
 std::string jsonLine(const StepRecord &record);
 
 /// Truncates a log before the first line of a step after `step`, because a run
-/// that resumes from a checkpoint repeats those steps. Also removes a partial
+/// that resumes after `step` repeats the later steps. Also removes a partial
 /// last line. A missing file is not created. Returns the number of removed
 /// lines.
 /// \throws std::runtime_error if the log cannot be read or truncated
@@ -107,7 +108,7 @@ std::string versionRecord(double wallTime);
 std::string scalarRecord(double wallTime, std::int64_t step,
                          std::string_view tag, float value);
 
-/// Returns a record for each known figure of a step except its tokens and
+/// Returns a record for each known value of a step, except its tokens and
 /// seconds. The tags are the member names of the JSON line.
 std::string stepRecords(double wallTime, const StepRecord &record);
 
@@ -115,7 +116,7 @@ std::string stepRecords(double wallTime, const StepRecord &record);
 std::string eventFileName(std::int64_t seconds, std::string_view host,
                           std::int64_t process);
 
-/// Counts the resident bytes of this process; 0 if the system does not report
+/// Holds the resident bytes of this process; 0 if the system does not report
 /// them.
 struct ProcessMemory {
   std::int64_t now = 0;

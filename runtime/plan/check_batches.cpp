@@ -44,15 +44,15 @@ bool areAlike(const Instruction &one, const Instruction &other) {
 }
 
 /// Holds a range of bytes that an instruction touches in one run of the
-/// program. `run` is the number of the pair of instruction and run.
+/// program. `run` is a different number for each pair of an instruction and a
+/// run.
 struct Touched : ArenaBytes {
   std::size_t run = 0;
   bool isWritten = false;
 };
 
-/// Holds the furthest end of all ranges seen so far (`first`), and the furthest
-/// end of those ranges whose Touched::run differs from that of `first`
-/// (`second`).
+/// Holds the furthest end of all ranges so far (`first`), and the furthest end
+/// of the ranges whose Touched::run differs from the run of `first` (`second`).
 class FurthestEnds {
 public:
   void add(const Touched &one) {
@@ -209,7 +209,7 @@ private:
       const auto *call = std::get_if<Collective>(&one.what);
       if (!call || call->kind == CollectiveKind::allToAll)
         return fail("has instruction " + std::to_string(i) +
-                    ", which is no collective that can be grouped");
+                    ", which is not a collective that can be grouped");
       if (call->group != group)
         return fail("has groups \"" + plan.groups[indexed(group)].name +
                     "\" and \"" + plan.groups[indexed(call->group)].name +
@@ -286,9 +286,9 @@ private:
       fail("does not share exactly one of its first two operands");
   }
 
-  /// Returns the distances in bytes from the tensors of one product to those of
-  /// the next. Returns an empty list if a distance is negative or crosses
-  /// arenas.
+  /// Returns the distances in bytes from the tensors of one product to the
+  /// tensors of the next product. Returns an empty list if a distance is
+  /// negative or crosses arenas.
   std::vector<std::int64_t> stepsIn(const ProgramRun &run,
                                     const Instruction &from,
                                     const Instruction &to) const {
@@ -308,8 +308,8 @@ private:
     return steps;
   }
 
-  /// Returns whether product `late` may start when `early` does. For this,
-  /// `late` must not need an instruction that precedes `late` but not `early`
+  /// Returns whether product `late` may start when `early` does. This holds
+  /// unless `late` needs an instruction that precedes `late`, but not `early`,
   /// in the partial order.
   bool mayRunAt(std::size_t early, std::size_t late) const {
     for (std::size_t i = 0; i < late; ++i)

@@ -17,8 +17,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// These numbers are indices into phasesOf(); -1 stands for the time before the
-// step.
+// These numbers are indices into phasesOf(); -1 means the time before the step.
 constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2;
 constexpr int kEveryMicroBatch = -1;
 
@@ -30,7 +29,7 @@ struct Value {
   unsigned readIn = 0;     ///< bit set of the phases that read the piece
   std::int64_t entry = 0;
   std::int64_t elements = 0;
-  std::size_t takenBy = 0; ///< the piece that overwrote this one, if lost
+  std::size_t takenBy = 0; ///< the piece that overwrote this piece, if lost
 };
 
 bool isAdamw(const Instruction &instruction) {
@@ -46,8 +45,9 @@ bool begins(const Instruction &instruction, int microBatch, int copy) {
              .isOf(microBatch, copy);
 }
 
-// Returns whether the instruction updates this output in place. Its kernel then
-// also reads the output (runtime/backend/kernels.md). Excludes accumulations.
+// Returns whether the instruction updates this output in place. The kernel then
+// also reads the output (runtime/backend/kernels.md). Accumulations do not
+// count.
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   // The parameter, which is the first output, is write-only. The master and the
@@ -105,7 +105,7 @@ private:
         auto each = [&](const Tensor &tensor, const char *member) {
           std::int64_t entry =
               tensor.entry + std::int64_t{copy} * tensor.entryStep;
-          if (entry >= 0) // checkParameters reports others
+          if (entry >= 0) // checkParameters reports negative entries
             act(i, copy, tensor, entry, member);
         };
         each(parameter.value, "value");
@@ -169,7 +169,8 @@ private:
     });
   }
 
-  // Reports an operand once, because a fault recurs in many runs.
+  // Reports each operand at most once, because the same fault recurs in many
+  // runs.
   void fail(const std::string &member, const std::string &what) {
     if (!reported.insert({now.program, now.instruction, member}).second)
       return;
@@ -265,8 +266,9 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Checks that a sum holds no value before the run that overwrites it, and
-  // holds the terms of earlier runs before every other run.
+  // Checks an accumulation: before the run that overwrites the sum, the sum
+  // holds no value; before every other run, the sum holds the terms of earlier
+  // runs.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);
@@ -304,7 +306,8 @@ private:
   }
 
   // Checks that an output overlaps no other operand. There are two exceptions:
-  // an all-reduce may work in place, and a parameter may be its own master.
+  // an all-reduce may work in place, and the value of a parameter may also be
+  // the master.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";

@@ -70,7 +70,8 @@ public:
   void check() {
     checkChannels();
     checkGroups();
-    // A mismatch of calls would itself cause a deadlock.
+    // The simulation is skipped after a mismatch, which would itself cause a
+    // deadlock.
     if (!faults.any())
       runAll();
   }
@@ -255,8 +256,9 @@ private:
     return -1;
   }
 
-  // Reports the cycle of waiting stages to which stage `s` leads. Such a cycle
-  // exists, because every blocked stage waits for another blocked one.
+  // Follows the waits from stage `s` and reports the cycle that the waits
+  // reach. Such a cycle exists, because every blocked stage waits for another
+  // blocked stage.
   void reportCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {

@@ -79,9 +79,9 @@ private:
              "axis " + std::to_string(parameter.alike[a]) + " is listed twice");
         break;
       }
-    // The reduction has completed the gradient. Each axis on which ranks of the
-    // stage differ therefore either shards the gradient or is listed in
-    // `alike`.
+    // After the reduction, a gradient is sharded or replicated over each axis,
+    // but not partial. Therefore each axis on which ranks of the stage differ
+    // either shards the gradient or is listed in `alike`.
     for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
       const int axis = static_cast<int>(a);
       bool isSplit = splits(parameter.gradient, axis);

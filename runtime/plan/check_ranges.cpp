@@ -11,8 +11,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Limits the instructions that a stage may run in a step. Checking more
-// instructions would take unreasonably long.
+// Limits the number of instructions that a stage runs in a step, because
+// checking more instructions would take too long.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;
 

@@ -16,9 +16,9 @@ namespace mtplan::runtime {
 //
 // Two instructions of a program on different streams conflict if they touch the
 // same bytes and at least one of them writes. The later instruction must then
-// wait, directly or indirectly, for the earlier one. The same holds for the
-// calls of a group and the messages of a channel, because all ranks must issue
-// them in one order.
+// wait, directly or indirectly, for the earlier one. Calls of one group must be
+// ordered in the same way, and so must messages of one channel, because all
+// ranks must issue these in the same order.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -67,8 +67,8 @@ private:
       }
   }
 
-  // Returns the number of micro-batches after which the program uses the same
-  // pieces of buffers again.
+  // Returns the period, in micro-batches, with which the program reuses the
+  // pieces of its buffers.
   int microBatchPeriod() const {
     std::int64_t period = 1;
     for (const Instruction &one : program().instructions)
@@ -91,7 +91,7 @@ private:
       auto meet = [&](auto &last, const auto &key, const std::string &name) {
         auto [found, isFirst] = last.try_emplace(key, i);
         if (!isFirst && !order.follows(i, found->second))
-          fail(i, found->second, "is the call of " + name + " before this one");
+          fail(i, found->second, "is the previous call of " + name);
         found->second = i;
       };
       if (const auto *call = std::get_if<Collective>(&one.what))
@@ -104,8 +104,8 @@ private:
     }
   }
 
-  // Checks that each instruction of a run follows every earlier one with which
-  // it conflicts on a piece.
+  // Checks that each instruction of a run follows every earlier instruction
+  // that conflicts with it on a piece.
   void checkRun(const ProgramOrder &order) {
     struct Users { // by stream, the last reader and the last writer
       std::map<int, std::size_t> readers, writers;
@@ -140,12 +140,13 @@ private:
     }
   }
 
-  // Reports a pair once, because a fault recurs in many runs.
+  // Reports each pair at most once, because the same fault recurs in many runs.
   void fail(std::size_t late, std::size_t early, const std::string &why) {
     if (reported.emplace(p, late, early).second)
       faults.add(at("stages", s, "programs", p, "instructions", late, "waits"),
-                 "must lead to instruction " + std::to_string(early) + " (\"" +
-                     program().instructions[early].label + "\"), which " + why);
+                 "must order this after instruction " + std::to_string(early) +
+                     " (\"" + program().instructions[early].label +
+                     "\"), which " + why);
   }
 
   const Plan &plan;
@@ -170,8 +171,9 @@ void checkStreams(const Plan &plan, Faults &faults) {
 // Overlapped collectives
 //
 // Later runs do not wait for an overlapped collective. The collective must
-// therefore be on a stream other than 0. Its group must have no ranks of other
-// stages, and no other stream may touch its bytes before the schedule ends.
+// therefore be on a stream other than 0. The collective's group must have no
+// ranks of other stages. Other streams must not touch the collective's bytes
+// before the schedule ends.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -215,7 +217,9 @@ private:
     const Instruction &one = stage.programs[p].instructions[i];
     const auto *call = std::get_if<Collective>(&one.what);
     if (!call)
-      return fail(p, i, "is no collective; later runs follow all else");
+      return fail(
+          p, i,
+          "is not a collective; only a collective may overlap later runs");
     if (one.stream == 0)
       fail(p, i, "is on stream 0, which all runs begin on");
     if (!isScheduled)

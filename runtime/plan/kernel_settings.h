@@ -27,30 +27,31 @@ inline constexpr const char *kBiasGradient = "bias_gradient";
 //===----------------------------------------------------------------------===//
 // The first term of an accumulation
 //
-// An `accumulate` is a kernel of its own, or the fused consumer (`then`) of
+// An `accumulate` is a separate kernel, or the fused consumer (`then`) of
 // another kernel. In the run that these settings name, the kernel overwrites
-// its sum. In all other runs, it adds to the sum.
+// its sum. In all other runs, the kernel adds to the sum.
 //===----------------------------------------------------------------------===//
 
 /// This setting is the micro-batch of the run that overwrites the sum.
 inline constexpr const char *kFirstTerm = "first_term";
-/// This setting is the layer of the run that overwrites the sum, counted in the
-/// model. It is needed only if all layers accumulate into one sum.
+/// This setting is the layer of the run that overwrites the sum. Layers are
+/// numbered over the whole model. The setting is needed only if all layers
+/// accumulate into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
 struct FirstTerm {
   static constexpr std::int64_t kNone = -1; ///< the settings name no run
   std::int64_t microBatch = kNone, copy = kNone;
 
-  /// \param theCopy  layer, counted in the model
+  /// \param theCopy  number of the layer in the whole model
   bool isOf(std::int64_t theMicroBatch, std::int64_t theCopy) const {
     return theMicroBatch == microBatch && (copy == kNone || theCopy == copy);
   }
 };
 
-/// Returns whether an instruction accumulates into an output. `accumulate` has
-/// a single output. A kernel with a fused `accumulate` adds to every second
-/// output.
+/// Returns whether an instruction accumulates into an output. The kernel
+/// `accumulate` has a single output, which is the sum. For a kernel with a
+/// fused `accumulate`, every second output is a sum.
 inline bool accumulatesInto(const Instruction &instruction,
                             std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);

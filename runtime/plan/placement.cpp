@@ -10,8 +10,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-// These limits are beyond any model. They let the check of a malformed plan
-// terminate.
+// These limits are far above those of any model. Without them, the check of a
+// malformed plan could take too long.
 constexpr std::size_t kMostStagePieces = std::size_t{1} << 22;
 constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 

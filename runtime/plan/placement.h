@@ -18,15 +18,17 @@ namespace mtplan::runtime {
 
 class Placement {
 public:
-  /// Reports to `list` arenas of equal class, and buffers that exceed their
-  /// arena, overlap themselves, or overlap memory that is kept over steps.
+  /// Adds an error to `list` for each pair of arenas of the same class, and for
+  /// each buffer that exceeds its arena, overlaps itself, or overlaps memory
+  /// that is kept over steps.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
-  /// Returns whether all pieces are analysed. If there are too many pieces,
-  /// returns false, and no other member may be used.
+  /// Returns whether all pieces are analysed. With too many pieces or overlaps,
+  /// the function returns false, and no other member may be used.
   bool complete() const { return whole; }
   std::size_t pieces() const { return owners.size(); }
-  /// Returns the piece that holds an entry, >= 0, for a micro-batch.
+  /// Returns the piece that holds `entry`, which must be >= 0, for a
+  /// micro-batch.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
   /// Returns the pieces of other buffers that share bytes with `piece`.
@@ -34,7 +36,7 @@ public:
     return others[piece];
   }
   /// Calls `act(piece, isWritten)` for every tensor of an instruction in one
-  /// run. Skips entries below 0, because checkMemory reports them.
+  /// run. Skips negative entries, which checkMemory reports.
   template <typename Act>
   void forEachPiece(const Instruction &one, int copy, int microBatch,
                     Act act) const {
@@ -47,8 +49,8 @@ public:
               tensors == &one.outputs);
   }
 
-  /// Calls `act` for all pieces of forEachPiece and all pieces that overlap
-  /// them.
+  /// Calls `act` for all pieces of forEachPiece, and for all pieces that
+  /// overlap one of these.
   template <typename Act>
   void forEachOverlap(const Instruction &one, int copy, int microBatch,
                       Act act) const {
@@ -59,7 +61,7 @@ public:
     });
   }
 
-  /// Returns whether the buffer's contents survive from step to step.
+  /// Returns whether the buffer keeps its contents from step to step.
   bool keeps(int buffer) const { return kept[indexed(buffer)]; }
 
 private:

@@ -9,8 +9,9 @@
 // All ranks of a pipeline stage run the same programs on local shapes. Ranks
 // differ only in their coordinates on the mesh. Each `int` that refers to
 // something is an index into the vector that its comment names. A segment is a
-// part of the model that is compiled once, such as a transformer layer. In
-// names, `copy` stands for one of the layers that repeat the segment.
+// part of the model that is compiled once, such as a transformer layer. A model
+// may repeat a segment, and identifiers call each repetition a `copy`. Comments
+// call it a layer.
 //
 // A step of a stage has three parts. `schedule` runs forward and backward and
 // accumulates gradients (kernel_settings.h). `reduce` completes every
@@ -60,8 +61,8 @@ enum class MemoryClass {
   parameters,  ///< kept over steps: weights as kernels read them
   optimizer,   ///< kept over steps: master weights and moments
   gradients,   ///< kept within a step: accumulated gradients
-  activations, ///< kept from a forward to its backward
-  workspace,   ///< kept within a run, and for tensors in transit
+  activations, ///< kept from a forward pass to its backward pass
+  workspace,   ///< kept within a run; also for tensors in transit
   host,        ///< pinned host memory, for offloaded tensors
 };
 
@@ -83,7 +84,7 @@ struct Buffer {
   std::int64_t size = 0;        ///< bytes of one piece, > 0
   int entries = 1;              ///< >= 1
   std::int64_t entryStride = 0; ///< bytes, aligned; >= size if entries > 1
-  int slots = 1;                ///< micro-batches with bytes of their own, >= 1
+  int slots = 1;                ///< micro-batches with separate bytes, >= 1
   std::int64_t slotStride = 0;  ///< bytes, aligned; 0 only if slots == 1
 };
 
@@ -159,7 +160,8 @@ struct Report {
 
 /// Describes one action of a rank. Within a run of its program, instructions of
 /// one stream run in order. Only `waits` order instructions of different
-/// streams. The order of the program is consistent with streams and waits.
+/// streams. Executing the instructions one by one in program order also
+/// respects streams and waits.
 struct Instruction {
   std::string label; ///< label of the IR operator, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
@@ -169,8 +171,8 @@ struct Instruction {
   std::vector<int> waits; ///< earlier instructions of the same Program
   /// Marks a collective that overlaps with the rest of the schedule. Its input
   /// is a sum over all micro-batches, so the collective runs for the last
-  /// micro-batch only. Until the schedule ends, later runs wait for the
-  /// collective only on the collective's own stream.
+  /// micro-batch only. Until the schedule ends, instructions of later runs wait
+  /// for the collective only if they are on its stream.
   bool overlapped = false;
 };
 
@@ -199,20 +201,21 @@ struct Batch {
 };
 
 /// Holds the instructions of one direction of a segment ("h.forward",
-/// "h.backward"), of the segment's last run ("h.last.forward"), of the weights
-/// that a forward or backward pass reads first ("embed.weights.forward"), or of
-/// a part of the update.
+/// "h.backward"), of the segment's last run ("h.last.forward"), of the
+/// all-gathers of the weights that a forward or backward pass needs first
+/// ("embed.weights.forward"), or of a part of the update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
-  int firstCopy = 0; ///< number in the model of the first layer; seeds dropout
+  int firstCopy = 0; ///< the first layer's number in the model; seeds dropout
   std::vector<Batch> batches = {}; ///< disjoint
 };
 
 /// Runs a program for `count` layers of its segment: `first`, `first + step`
 /// and so on. A run is the program's execution for one layer. All streams join
-/// between two runs, because runs reuse buffers without waits of their own.
-/// Only `overlapped` instructions continue.
+/// between two runs, because consecutive runs reuse buffers and no `waits`
+/// order instructions of different runs. Only `overlapped` instructions
+/// continue across runs.
 struct ScheduleEntry {
   int program = 0;    ///< index into Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches
@@ -226,19 +229,19 @@ struct ScheduleEntry {
 struct Parameter {
   std::string label; ///< "h.*.mlp.fc1.weight"
   std::string init;  ///< normal, residual, ones or zeros, as in mtp.parameter
-  int firstCopy = 0; ///< number in the model of the first layer, for the `*`
+  int firstCopy = 0; ///< the first layer's number in the model, for the `*`
   int copies = 1;
   Tensor value;    ///< the stored weight, in the type that kernels read
   Tensor gradient; ///< complete after Stage::reduce; sharded as the moments
-  /// Holds the master weight, sharded like the gradient. There is no master if
-  /// the value is its own master.
+  /// Holds the master weight, sharded like the gradient. Without a master, the
+  /// update changes `value` itself.
   std::optional<Tensor> master;
   Tensor firstMoment, secondMoment; ///< on the host if offloaded
   /// Lists the axes of Plan::mesh over which the gradient is replicated. The
   /// norm counts only ranks with coordinate 0 on all of these axes.
   std::vector<int> alike;
-  /// Says whether an earlier stage has the same parameter and counts it in the
-  /// norm.
+  /// Says whether an earlier stage has the same parameter and counts the
+  /// parameter in the norm.
   bool countedElsewhere = false;
   /// Holds the global extents without padding, by dimension; empty if nothing
   /// is padded. Padding depends on the plan, not on the model.
@@ -275,7 +278,7 @@ struct Plan {
   std::int64_t globalBatch = 1;     ///< samples of a step, over all replicas
   std::int64_t sequence = 1;        ///< positions of a sample
   std::int64_t layers = 1;   ///< layers of the model, for the init "residual"
-  std::vector<Stage> stages; ///< in forward order; each rank is in one
+  std::vector<Stage> stages; ///< in forward order; each rank is in one stage
 };
 
 } // namespace mtplan::runtime

@@ -1,8 +1,8 @@
 //===- plan_checks.h - The parts of checkPlan -------------------*- C++ -*-===//
 //
 // checkRanges runs first, because all other checks use indices. checkRanks of
-// plan_check.cpp runs next. The remaining checks rely on both. The last two,
-// checkBatches and checkMessages, rely on all checks before them.
+// plan_check.cpp runs next. The remaining checks rely on these two. The last
+// two checks, checkBatches and checkMessages, rely on all checks before them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ private:
   std::vector<std::string> list;
 };
 
-/// Checks that numbers are in range and that indices refer to something.
+/// Checks that numbers and indices are in range.
 void checkRanges(const Plan &plan, Faults &faults);
 void checkCalls(const Plan &plan, Faults &faults);
 /// Checks which instructions use host memory, and in which phase.
@@ -86,7 +86,7 @@ std::string bufferName(const Stage &stage, int buffer);
 /// Returns "[2, 6] of f32".
 std::string tensorWords(const Tensor &tensor);
 
-/// Returns an error if the tensor has more bytes than a piece of its buffer, or
+/// Returns an error if the tensor has more bytes than a piece of its buffer,
 /// else "".
 std::string misfitOf(const Stage &stage, const Tensor &tensor);
 

@@ -1,8 +1,8 @@
 //===- plan_json.h - Executable plans as text and as files ------*- C++ -*-===//
 //
 // docs/executable-plan.md describes the format. Equal plans have equal bytes,
-// and reading a written plan restores it. Reading checks types and ranges, and
-// plan_check.h checks consistency.
+// and reading a written plan gives an equal plan. Reading checks types and
+// ranges; checkPlan (plan_check.h) checks consistency.
 //
 //===----------------------------------------------------------------------===//
 

@@ -49,19 +49,20 @@ std::string shapeWords(std::span<const std::int64_t> shape);
 /// slots.
 std::int64_t endOf(const Buffer &buffer);
 
-/// Returns the bytes of each memory class that buffers cover, without alignment
-/// gaps. Takes O(n log n) time in the entries and slots of all buffers.
+/// Returns, for each memory class, the number of bytes that buffers cover,
+/// without alignment gaps. Takes O(n log n) time in the entries and slots of
+/// all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
-/// Returns whether each communicator has either only ranks of the stage or none
-/// of these ranks.
+/// Returns whether every communicator of the group is either inside the stage
+/// or disjoint from it.
 /// \param stage  must list its ranks in ascending order
 bool isWithin(const Group &group, const Stage &stage);
 
-/// Names the side, host or device, that executes an instruction: the side with
-/// the operands in its memory. Arenas of class `host` are in host memory, all
-/// others in device memory. Only a copy has operands on both sides. On CPU
-/// ranks both sides are the same.
+/// Names the side, host or device, that executes an instruction. An instruction
+/// runs on the side whose memory has its operands. Arenas of class `host` are
+/// in host memory, all other arenas in device memory. Only a copy has operands
+/// on both sides. On CPU ranks both sides are the same.
 enum class Side : std::uint8_t {
   device,
   host,
@@ -79,7 +80,7 @@ Side sideOf(const Stage &stage, const Instruction &instruction);
 //===----------------------------------------------------------------------===//
 
 // These classes are the rows of the table that compares predicted with measured
-// times. Prediction and measurement share them.
+// times. Prediction and measurement share these classes.
 inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kPointwise[] = "norms, pointwise",
                       kCopies[] = "sums, copies",
@@ -96,7 +97,7 @@ std::string classOfGroup(std::string_view group);
 std::string classOf(const Plan &plan, const Instruction &instruction);
 
 /// Returns the classes of a plan's instructions in the order of the table's
-/// rows. They include the gradient norm, which no program contains.
+/// rows. The classes include the gradient norm, which no program contains.
 std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -383,7 +383,7 @@ struct Close {
 };
 
 std::string readWhole(const std::filesystem::path &path) {
-  // fopen opens a folder without an error, but reading it fails.
+  // fopen opens a folder without an error, but reading the folder fails.
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     fail(path, "cannot be read", EISDIR);
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));

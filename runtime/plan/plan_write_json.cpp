@@ -1,6 +1,6 @@
 //===- plan_write_json.cpp - Writes an executable plan --------------------===//
 //
-// Every buffer, parameter and instruction has a line of its own, so that two
+// Every buffer, parameter and instruction is on a separate line, so that two
 // plans can be compared line by line. Members with default values are left out
 // where docs/executable-plan.md allows this.
 //
@@ -24,7 +24,7 @@ using nlohmann::json;
 
 namespace {
 
-// Is thrown for a value that JSON cannot hold. Each caller through which the
+// Reports a value that JSON cannot hold. Each function through which the
 // exception passes prepends its part of the JSON pointer.
 struct Fault {
   std::string pointer;
@@ -47,7 +47,7 @@ std::string written(double value) {
   if (!std::isfinite(value))
     throw Fault{{},
                 "must be a finite number, got " + std::to_string(value) +
-                    "; say it as text"};
+                    "; write it as a string"};
   return json(value).dump();
 }
 
@@ -329,7 +329,8 @@ std::string planText(const Plan &plan) {
 
 namespace {
 
-// Returns whether the whole text was written. If not, errno has the error.
+// Returns whether the whole text was written. On failure, errno holds the
+// error.
 bool writeWhole(const std::filesystem::path &path, const std::string &text) {
   std::FILE *file = std::fopen(path.c_str(), "wb");
   if (!file)

@@ -18,8 +18,9 @@ struct ProgramRun {
   }
 };
 
-/// Returns the runs of a program in a step, ascending, but only one of several
-/// runs that use the same bytes.
+/// Returns the runs of a program in a step, in ascending order. The result has
+/// only one of several runs that use the same bytes, unless too many
+/// micro-batches use different bytes.
 /// \param stage  must have passed checkRanges
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
@@ -41,9 +42,9 @@ inline bool isConsecutive(const Batch &batch) {
          static_cast<int>(batch.instructions.size());
 }
 
-/// Returns whether a kernel of a batch has to write an output. With a fused
-/// consumer (`add` or `accumulate`), the kernel has to write only the
-/// consumer's outputs, which are every second output.
+/// Returns whether a kernel of a batch has to write an output. A kernel with a
+/// fused consumer (`add` or `accumulate`) has to write only every second
+/// output, because these are the outputs of the consumer.
 bool isWritten(const Instruction &kernel, std::size_t output);
 
 /// Holds the distances in bytes between the tensors of consecutive products of

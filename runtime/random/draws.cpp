@@ -64,8 +64,8 @@ double Stream::normalAt(std::int64_t index) const {
 }
 
 std::int64_t Stream::integerAt(std::int64_t index, std::int64_t limit) const {
-  // The result is the high half of word * limit. It is exact because limits,
-  // such as vocabularies, fit 32 bits.
+  // The result is the high half of word * limit. The product fits 64 bits,
+  // because limits, such as vocabularies, fit 32 bits.
   const std::uint64_t word = wordsAt(index)[0];
   return static_cast<std::int64_t>((word * static_cast<std::uint64_t>(limit)) >>
                                    32);

@@ -1,9 +1,9 @@
 //===- draws.h - Random draws of a step -------------------------*- C++ -*-===//
 //
 // This file defines all random numbers of a step, for the interpreter and for
-// every backend. A stream is identified by a purpose, a label and, if the
-// values depend on them, the layer, the step and the micro-batch. An element of
-// a stream is drawn as
+// every backend. A stream is identified by a purpose and a label. A stream
+// whose values depend on the layer, the step or the micro-batch is also
+// identified by these numbers. An element of a stream is drawn as
 //
 //   philox4x32(counter = {index low, index high, stream low, stream high},
 //              key = {seed low, seed high})
@@ -15,26 +15,27 @@
 //   parameters   normal, residual: 0.3 N(0, 1); zeros: 0.1 N(0, 1);
 //                ones: 1 + 0.1 N(0, 1)
 //   data         integers: uniform below the limit, but one in eight "targets"
-//                is -1 (no target); floats: N(0, 1). Samples are numbered over
-//                all micro-batches and steps
+//                is -1 (no target); floats: N(0, 1). Sample numbers continue
+//                over all micro-batches and steps
 //   masks        an element is kept if a uniform number is at least `rate`.
-//                Masks continue across micro-batches, as samples do: eight
+//                The indices continue across micro-batches, so eight
 //                micro-batches of one sample drop the same elements as one
-//                micro-batch of eight
+//                micro-batch of eight samples
 //
-// Parameters and data use ten rounds and one draw per element. Masks are most
-// of a step's draws. They use seven rounds, like those of FlashAttention, and
-// one draw for eight elements. Element i of a draw uses 15 bits of word i / 2:
-// bits of the low half if i is even, and of the high half otherwise. Without
-// their sign bits, half words have the same order as 15-bit integers and as
-// 16-bit floats, so devices compare two at once. A mask therefore rounds its
-// rate to a multiple of 2^-15, with an error of at most 2^-16, but keeps at
-// least one element in 2^15. Kept elements are multiplied by 1 / (1 - rate)
-// with the exact rate, or by 1 if the rounded rate is 0.
+// Parameters and data use ten rounds and one draw per element. Most draws of a
+// step are for masks. Masks therefore use seven rounds, like dropout in
+// FlashAttention, and one draw for eight elements. Element i of a draw uses 15
+// bits of word i / 2: bits of the low half if i is even, and of the high half
+// otherwise. Half words without sign bits have the same order as integers and
+// as 16-bit floats, so a device can compare two half words with one
+// instruction. A mask therefore rounds its rate to a multiple of 2^-15, with an
+// error of at most 2^-16, but keeps at least one element in 2^15. Kept elements
+// are multiplied by 1 / (1 - rate) with the exact rate, or by 1 if the rounded
+// rate is 0.
 //
-// These distributions of parameters are for tests, and not for training. They
-// expose errors that zeros would hide: adding a zero bias twice would go
-// unnoticed.
+// These distributions of parameters are for tests and not for training. They
+// expose errors that zeros would hide: a test would not notice that a zero bias
+// is added twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,8 +67,8 @@ inline double rateAt(const Moment &moment, double rate) {
 class Stream {
 public:
   PhiloxCounter wordsAt(std::int64_t index) const;
-  /// Returns the words for the kMaskDraw elements of a mask that start at
-  /// element kMaskDraw * draw.
+  /// Returns the words of a draw of a mask. The draw covers kMaskDraw elements,
+  /// which start at element kMaskDraw * draw.
   PhiloxCounter maskWordsAt(std::int64_t draw) const;
   /// Returns a uniform number in [0, 1) with 32 bits.
   double uniformAt(std::int64_t index) const;
@@ -117,7 +118,8 @@ std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
 double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index);
 
-/// Returns a random target below `limit`, or -1 (no target) for one in eight.
+/// Returns a random target below `limit`; one target in eight is -1 (no
+/// target).
 double targetValue(const Stream &stream, std::int64_t index,
                    std::int64_t limit);
 
@@ -125,9 +127,9 @@ inline constexpr int kMaskRounds = 7;              ///< rounds of Philox
 inline constexpr int kMaskDraw = 8;                ///< elements per draw
 inline constexpr std::uint32_t kMaskBits = 0x7FFF; ///< half word without sign
 
-/// Returns the smallest 15-bit number that keeps an element: 0 to 2^15 - 1. A
-/// rate below 2^-16 drops nothing. A larger rate below 1 keeps at least one
-/// element in 2^15.
+/// Returns a limit from 0 to 2^15 - 1. An element is kept if its 15-bit random
+/// number is at least the limit. A rate below 2^-16 drops nothing. A larger
+/// rate below 1 keeps at least one element in 2^15.
 constexpr std::uint32_t maskLimit(double rate) {
   const double limit = rate * (kMaskBits + 1) + 0.5;
   return limit < 1.0          ? 0
@@ -159,10 +161,11 @@ constexpr std::int64_t scorePitch(std::int64_t keys) {
   return (keys + kScoreGroup - 1) / kScoreGroup * kScoreGroup;
 }
 
-/// Returns the index in the mask of a query's score for `key`, relative to the
-/// query's first score. In a group of 32 keys, one draw covers two adjacent
-/// keys in each of the four groups of eight keys, like the lanes of a tensor
-/// core. Word w of draw d covers keys 8w + 2d and 8w + 2d + 1.
+/// Returns the index, in the mask, of a query's score for `key`. The index
+/// counts from the query's first score. In a group of 32 keys, one draw covers
+/// two adjacent keys of each of the four groups of eight keys. A lane of a
+/// tensor core holds the same keys. Word w of draw d covers keys 8w + 2d and 8w
+/// + 2d + 1.
 constexpr std::int64_t scoreIndex(std::int64_t key) {
   return key / kScoreGroup * kScoreGroup + key % 8 / 2 * kMaskDraw +
          key % kScoreGroup / 8 * 2 + key % 2;

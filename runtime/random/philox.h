@@ -22,14 +22,15 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 /// A word is scaled to [0, 1) by 2^-32.
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
-/// A round multiplies by the factors, and adds the steps to the key.
+/// A round multiplies two words of the counter by the factors, and adds the
+/// steps to the key.
 inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53,
                                kPhiloxFactor1 = 0xCD9E8D57,
                                kPhiloxStep0 = 0x9E3779B9,
                                kPhiloxStep1 = 0xBB67AE85;
 
-/// \tparam Rounds  ten, as the paper recommends; seven is the smallest number
-/// that passes its tests (table 2: BigCrush)
+/// \tparam Rounds  the paper recommends ten; seven is the smallest number that
+/// passes the paper's tests (table 2: BigCrush)
 template <int Rounds = 10>
 constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   std::uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];

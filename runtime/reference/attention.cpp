@@ -10,7 +10,8 @@ namespace {
 
 class Heads {
 public:
-  /// \param bias  the index of the optional operand that is the bias table
+  /// \param bias  index of the bias table among the operands; the call may
+  ///   lack this operand
   Heads(const Call &call, std::size_t bias)
       : table(call.in.size() > bias ? call.in[bias]
                                     : std::span<const double>()),
@@ -65,7 +66,7 @@ public:
   }
 
   /// Returns the derivative of a score with respect to the scaled product. The
-  /// formula ignores the bias, because a score with a soft cap has none.
+  /// formula ignores the bias, because scores with a soft cap have no bias.
   double slopeAt(double score) const {
     const double share = softcap > 0.0 ? score / softcap : 0.0;
     return 1.0 - share * share;

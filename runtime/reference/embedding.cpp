@@ -8,8 +8,8 @@ namespace mtplan::runtime::reference {
 
 namespace {
 
-/// Returns the first element's index of a global id's row in a shard of a
-/// table, or -1 if the shard lacks the row.
+/// Returns the index of the first element of the row for a global `id` in a
+/// shard of a table, or -1 if the shard lacks the row.
 std::int64_t rowOf(double id, const Span &rows, std::int64_t held,
                    std::int64_t width) {
   const double row = id - static_cast<double>(rows.offset);
@@ -83,8 +83,8 @@ void positionEmbeddingGrad(Call &call) {
 }
 
 /// Calls `visit(sample, element)` for every sample of a shard
-/// [samples][positions][features] that holds position 0. `element` is the index
-/// of the first element of that position.
+/// [samples][positions][features], if the shard holds position 0. `element` is
+/// the index of the first element of that position.
 template <typename Visit>
 void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
                   Visit &&visit) {

@@ -27,8 +27,8 @@
 
 namespace mtplan::runtime::reference {
 
-/// Holds the attributes of an operator, named as in the IR. A flag is 0 or 1,
-/// and an enumeration is its keyword in the IR.
+/// Holds the attributes of an operator, named as in the IR. The value of a flag
+/// is 0 or 1. The value of an enumeration is the keyword in the IR.
 class Attributes {
 public:
   using Value = std::variant<std::int64_t, double, std::string>;
@@ -37,8 +37,8 @@ public:
     values[name] = std::move(value);
   }
 
-  /// These functions return the value of an attribute. If there is no such
-  /// attribute, they return `absent`, an empty text or false.
+  /// These functions return the value of an attribute. If the attribute is
+  /// missing, they return `absent`, an empty text or false, respectively.
   /// \throws std::bad_variant_access if the attribute has another type
   std::int64_t integer(const std::string &name, std::int64_t absent) const {
     return valueOf(name, absent);
@@ -159,10 +159,12 @@ void addMoe(KernelTable &table);
 
 /// Returns the row of T5's relative attention bias (Raffel et al. 2020, section
 /// 2.1) for a key `distance` positions after its query. The result is below
-/// `rows`. Each row of the first half is for one distance. The other rows are
-/// for ranges whose bounds grow exponentially. The last row is for all
-/// distances from `maxDistance` on. If `both`, the second half of all rows is
-/// for keys after the query. Otherwise such keys have the row of distance 0.
+/// `rows`. If `both`, the first half of the rows is for keys up to the query,
+/// and the second half is for keys after the query. Otherwise all rows are for
+/// keys up to the query, and keys after the query have the row of distance 0.
+/// Among the rows of one direction, each row of the first half is for one
+/// distance, and the other rows are for ranges whose bounds grow exponentially.
+/// The last row is for all distances from `maxDistance` on.
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
                                    std::int64_t maxDistance, bool both) {
   std::int64_t first = 0;
@@ -179,7 +181,8 @@ inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
       std::log(static_cast<double>(past) / static_cast<double>(exact)) /
       std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
       static_cast<double>(rows - exact);
-  // A table with a row for every distance needs no logarithmic ranges.
+  // If every distance below `maxDistance` has a row, there are no logarithmic
+  // ranges.
   const bool beyond = maxDistance <= exact;
   return first +
          std::min(rows - 1,

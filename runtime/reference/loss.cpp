@@ -36,8 +36,8 @@ struct Classes {
 void vocabMax(Call &call) {
   const Classes classes(call);
   for (std::size_t t = 0; t < call.out[0].size(); ++t) {
-    // The result for a shard that has only padding is the neutral element of
-    // max.
+    // For a shard that has only padding, the result is minus infinity, the
+    // neutral element of max.
     double largest = -std::numeric_limits<double>::infinity();
     for (std::int64_t v = 0; v < classes.real; ++v) {
       const double logit = call.in[0][t * classes.width + v];

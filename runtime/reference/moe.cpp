@@ -58,7 +58,7 @@ struct Token {
   }
 
   /// Clears the probabilities of experts that are not chosen. If `normalise`,
-  /// scales those of the chosen experts to sum to 1.
+  /// scales the probabilities of the chosen experts so that their sum is 1.
   void keepChosen(bool normalise) {
     double total = 0.0;
     for (std::size_t e : chosen)
@@ -104,8 +104,9 @@ void moeGateGrad(Call &call) {
   forEachToken(operand(call, 0), topKOf(call),
                [&](std::size_t first, Token token) {
                  // Normalized gates are a softmax over the chosen experts.
-                 // Other gates are a softmax over all experts, in which experts
-                 // that are not chosen have a zero gradient.
+                 // Without normalization, the gates are a softmax over all
+                 // experts, and the gradients of experts that are not chosen
+                 // are zero.
                  Doubles gradient(token.share.size(), 0.0);
                  for (std::size_t e : token.chosen)
                    gradient[e] = call.in[1][first + e];
@@ -138,11 +139,11 @@ void moeSlots(Call &call) {
   }
 }
 
-/// Calls `visit(token, place, slot)` for every pair of token and expert within
-/// the expert's capacity. `token` is the index of the token's first element.
-/// `place` is the index of the first element of the token's row in the buffers
-/// [experts][samples][capacity][features]. `slot` is the index in the slots
-/// [samples][positions][experts].
+/// Calls `visit(token, place, slot)` for every pair of a token and an expert
+/// whose capacity includes the token. `token` is the index of the token's first
+/// element. `place` is the index of the first element of the token's row in the
+/// buffers [experts][samples][capacity][features]. `slot` is the index in the
+/// slots [samples][positions][experts].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
   const std::int64_t samples = places.shape[1], count = places.shape[2];
@@ -202,9 +203,9 @@ void moeCombineGrad(Call &call) {
 }
 
 /// Returns the gradient [samples][experts] of the balance loss with respect to
-/// the sum of an expert's probabilities over a sample. It is the number of the
-/// sample's tokens that choose the expert, times coefficient * experts / (count
-/// * positions). The operand `count` is in[1].
+/// the sum of an expert's probabilities over a sample. This gradient is the
+/// number of the sample's tokens that choose the expert, times coefficient *
+/// experts / (count * positions). The operand `count` is in[1].
 Doubles balanceSlopes(const Call &call) {
   const View logits = operand(call, 0);
   const auto positions = static_cast<std::size_t>(logits.shape[1]);

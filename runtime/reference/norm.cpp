@@ -77,7 +77,7 @@ void normaliseGrad(Call &call, bool centred) {
   }
 }
 
-/// A scalar is one row of one element.
+/// Returns the width of a row. A scalar counts as one row of one element.
 std::size_t rowWidth(const std::vector<std::int64_t> &shape) {
   return shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
 }

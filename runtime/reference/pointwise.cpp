@@ -156,7 +156,8 @@ void transpose(Call &call) {
   });
 }
 
-/// Copies shard number `place` of dimension `dim`. All shards have equal size.
+/// Copies the operand's shard number `place` along dimension `dim`. All shards
+/// have equal size.
 void slice(Call &call) {
   const std::vector<std::int64_t> &part = call.outShape(0);
   const auto dim = static_cast<std::size_t>(call.attributes.integer("dim", 0));

@@ -27,8 +27,7 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 // These kernels exist only in the runtime, not in the IR. They accumulate
-// gradients, compute their norm, and update parameters with the hyperparameters
-// of the step.
+// gradients, compute the gradient norm, and update parameters.
 
 /// Holds the arguments of one run. When the kernel starts, results have their
 /// previous contents.
@@ -58,9 +57,9 @@ void squareSum(UpdateCall &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
-/// Computes, from the square sums of all ranks, the factor that unscales and
-/// clips all gradients, and whether the step is applied
-/// (runtime/training/gradient_factor.h).
+/// Computes the factor that unscales and clips all gradients, and decides
+/// whether the step is applied. Both follow from the sums of squares of all
+/// ranks (runtime/training/gradient_factor.h).
 void gradientFactor(UpdateCall &call) {
   LongSum all;
   for (std::size_t i = 0; i + 1 < call.in[0].size(); i += 2)
@@ -140,7 +139,8 @@ LocalShape shapeOf(const TensorView &view) {
   return shape;
 }
 
-/// Each run adds the operands, results and moment to this call.
+/// Returns a call that has only the attributes and shapes. Each run adds
+/// operands, results and moment.
 Call preparedCall(const KernelSpec &spec) {
   Call call;
   for (const Setting &setting : spec.settings)
@@ -155,7 +155,7 @@ Call preparedCall(const KernelSpec &spec) {
   return call;
 }
 
-/// The results of a reference kernel are zero when it starts.
+/// Runs a reference kernel. Its results are zero when the kernel starts.
 class ReferenceKernel : public Kernel {
 public:
   ReferenceKernel(KernelSpec theSpec, reference::Kernel theKernel)
@@ -183,7 +183,7 @@ private:
   const Call prepared;
 };
 
-/// An update reads and changes its results.
+/// Runs an update, which reads and changes its results.
 class UpdateKernel : public Kernel {
 public:
   UpdateKernel(KernelSpec theSpec, Update theUpdate)

@@ -40,7 +40,7 @@ namespace {
 constexpr const char *kContainers[] = {"an object", "an array"};
 
 // Reads the members of each tensor. checkTensor later checks whether they are
-// consistent. Unknown members are skipped, like in the reference.
+// consistent. Unknown members are skipped, as in the reference implementation.
 class HeaderEvents final : public base::JsonEvents {
 public:
   HeaderEvents(const std::string &theFile, SafetensorsHeader &theHeader)
@@ -337,8 +337,8 @@ std::int64_t bytesOf(std::string_view type,
   if (width == 0)
     throw std::invalid_argument("type '" + base::shown(type) +
                                 "' is not one of the format's");
-  // The reference multiplies unsigned numbers in this order, which determines
-  // the shapes that overflow.
+  // The reference multiplies unsigned numbers in this order. The order
+  // determines which shapes overflow.
   std::uint64_t bits = 1;
   bool tooMany = false;
   for (const std::int64_t extent : shape) {

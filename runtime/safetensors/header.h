@@ -8,10 +8,10 @@
 //   data     the tensors, row-major, one after another without a hole
 //
 // The reader rejects all files that the reference implementation (the
-// safetensors library) rejects. The reader also rejects two faults that the
-// format forbids and the reference accepts: a duplicate name, and a header that
-// does not begin with '{'. Error messages state the position, the value found
-// and the value expected.
+// safetensors library) rejects. It also rejects two faults that the format
+// forbids but the reference accepts: a duplicate name, and a header that does
+// not begin with '{'. Error messages state the position, the value found and
+// the value expected.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,10 +42,10 @@ struct SafeTensor {
 };
 
 struct SafetensorsHeader {
-  /// Holds the entries of "__metadata__". If there are none, writers leave out
-  /// "__metadata__".
+  /// Holds the entries of "__metadata__". If the map is empty, writers leave
+  /// out "__metadata__".
   std::map<std::string, std::string> metadata;
-  std::vector<SafeTensor> tensors; ///< sorted by offset; ties in file order
+  std::vector<SafeTensor> tensors; ///< sorted by offset, then in file order
   std::int64_t dataStart = 0;      ///< offset of the data in the file in bytes
 
   /// Returns null if there is no such tensor. Takes linear time.
@@ -61,7 +61,7 @@ std::int64_t bitsOf(std::string_view type);
 /// is no such type.
 int rankOf(std::string_view type);
 /// \throws std::invalid_argument if the type is unknown, a dimension is
-/// negative, or the size exceeds 64 bits or is no whole number of bytes
+/// negative, or the size exceeds 64 bits or is not a whole number of bytes
 std::int64_t bytesOf(std::string_view type,
                      const std::vector<std::int64_t> &shape);
 

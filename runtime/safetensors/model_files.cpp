@@ -132,8 +132,8 @@ private:
   }
 
   /// Returns the JSON text of the member of "metadata" that contains `path`.
-  /// First appends to this text what precedes the value at `path`: a comma, a
-  /// newline and the key.
+  /// First appends the separator of the value at `path` to this text: a comma,
+  /// a newline and the key.
   std::string &other(const JsonPath &path) {
     std::string &text = index.otherMetadata[path[1].key];
     if (path.size() == 2)
@@ -211,8 +211,8 @@ bool isThere(const fs::path &path) {
   return fs::exists(path, ignored);
 }
 
-/// Returns the end of an error message, which names the file in the folder that
-/// looks most like a model.
+/// Returns the last part of an error message. It names the file in the folder
+/// that is most likely the model.
 std::string nearestIn(const fs::path &folder) {
   std::set<std::string> files, pickles;
   std::error_code error;
@@ -228,9 +228,9 @@ std::string nearestIn(const fs::path &folder) {
   if (files.size() == 1)
     return "; name its " + inQuotes(*files.begin()) + " itself";
   if (!files.empty())
-    return "; of its " + std::to_string(files.size()) +
-           " files .safetensors, such as " + inQuotes(*files.begin()) +
-           ", the index is missing";
+    return "; it has " + std::to_string(files.size()) +
+           " .safetensors files, such as " + inQuotes(*files.begin()) +
+           ", but no index";
   if (!pickles.empty())
     return "; " + inQuotes(*pickles.begin()) +
            " is of another format: save the model as safetensors";
@@ -248,8 +248,8 @@ ModelFiles ModelFiles::open(const std::string &path) {
   std::error_code ignored;
   if (!fs::is_directory(named, ignored))
     return named.extension() == ".json" ? openShards(path) : openOne(path);
-  // If the folder has a single file and an index, the single file is used, like
-  // in other tools.
+  // If the folder has both model.safetensors and an index, model.safetensors is
+  // used, as in other tools.
   if (isThere(named / kOneFile))
     return openOne(named / kOneFile);
   if (isThere(named / kIndexFile))

@@ -1,8 +1,8 @@
 //===- gradient_factor.h - Clipping and unscaling of gradients --*- C++ -*-===//
 //
-// The squares of all elements of the (scaled) gradients are summed over all
-// ranks. In any layout, each element counts once. The sum determines the norm,
-// whether a gradient overflowed, and the factor that multiplies the gradients
+// The sum of squares of the (scaled) gradients covers all ranks. Each element
+// of the model counts once in any layout. The sum determines the norm, whether
+// a gradient overflowed, and the factor that multiplies the gradients
 // (Megatron-LM, core/optimizer/clip_grads.py).
 //
 //===----------------------------------------------------------------------===//

@@ -6,12 +6,12 @@
 //   ones       1
 //   zeros      0
 //
-// An element's value is a function of (seed, label, layer, index in the global
-// tensor), so that every layout starts from the same model. Four elements share
-// one draw, which has four words w. For draw k, elements 4k and 4k + 1 are the
-// cosine and the sine of the Box-Muller pair from w[0] and w[1]. Elements 4k +
-// 2 and 4k + 3 come from w[2] and w[3]. (draws.h defines other initial values,
-// which are for tests only.)
+// An element's value is a function of the seed, the label, the layer and the
+// index in the global tensor. Therefore every layout starts from the same
+// model. Four elements share one draw, which has four words w. For draw k,
+// elements 4k and 4k + 1 are the cosine and the sine of the Box-Muller pair
+// from w[0] and w[1]. Elements 4k + 2 and 4k + 3 come from w[2] and w[3].
+// (draws.h defines other initial values, which are for tests only.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ struct Initialisation {
 };
 
 /// Fills one rank's shard of a parameter, row-major.
-/// \param copy   layer, counted in the model
+/// \param copy   number of the layer in the whole model
 /// \param init   normal, residual, ones or zeros, as in mtp.parameter
 /// \param piece  shape and offsets of the shard; its type is ignored
 /// \throws std::invalid_argument if `init` is another word

@@ -80,7 +80,7 @@ double learningRateAt(const LearningRate &rate, std::int64_t step) {
 
 std::string faultOf(const LearningRate &rate) {
   if (!(rate.floor >= 0.0) || !(rate.start >= 0.0) || !std::isfinite(rate.peak))
-    return "a learning rate is negative or no number: peak " +
+    return "a learning rate is negative, infinite or NaN: peak " +
            rateText(rate.peak) + ", floor " + rateText(rate.floor) +
            ", start " + rateText(rate.start);
   if (rate.floor > rate.peak)
@@ -90,7 +90,8 @@ std::string faultOf(const LearningRate &rate) {
     return "warm-up starts at " + rateText(rate.start) +
            ", above the peak of " + rateText(rate.peak);
   if (rate.warmup < 0)
-    return "a warm-up of " + std::to_string(rate.warmup) + " steps";
+    return "warm-up takes " + std::to_string(rate.warmup) +
+           " steps, needs 0 or more";
   if (rate.decay != Decay::constant && rate.end <= rate.warmup)
     return "the decay ends at step " + std::to_string(rate.end) +
            ", warm-up takes " + std::to_string(rate.warmup) +

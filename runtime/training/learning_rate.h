@@ -1,11 +1,12 @@
 //===- learning_rate.h - The learning rate of each step ---------*- C++ -*-===//
 //
 // These are the schedules of Megatron-LM
-// (megatron/core/optimizer_param_scheduler.py). Steps count from 1. A schedule
-// may count samples instead of steps. Warm-up is linear and includes its last
-// step. The decay ends at an absolute step. Later steps have the minimum rate
-// `floor`, unless the rate is constant. BMTrain's Noam schedule of rate r is
-// inverseSquareRoot with a peak of r / sqrt(warmup).
+// (megatron/core/optimizer_param_scheduler.py). Steps count from 1; callers may
+// pass numbers of samples instead of steps. Warm-up is linear, and its last
+// step has the peak rate. The decay ends at step `end`, which counts warm-up
+// steps too. Later steps have the minimum rate `floor`, unless the rate is
+// constant. BMTrain's Noam schedule of rate r is inverseSquareRoot with a peak
+// of r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +20,12 @@
 
 namespace mtplan::runtime {
 
-/// Names the course of the rate after warm-up.
+/// Names the schedule of the rate after warm-up.
 enum class Decay {
   constant,
   linear,
   cosine,
-  inverseSquareRoot, ///< max(floor, peak sqrt(warmup / step))
+  inverseSquareRoot, ///< max(floor, peak sqrt(max(warmup, 1) / step))
   wsd                ///< warm-up, stable, decay (Hu et al. 2024)
 };
 
@@ -51,13 +52,14 @@ struct LearningRate {
 /// \param step  counted from 1
 double learningRateAt(const LearningRate &rate, std::int64_t step);
 
-/// Returns an error, with both numbers, if the schedule is invalid, or else "".
+/// Returns an error with the contradicting numbers if the schedule is invalid,
+/// else "".
 std::string faultOf(const LearningRate &rate);
 
-/// Returns none for names other than "constant", "linear", "cosine",
+/// Returns nothing for names other than "constant", "linear", "cosine",
 /// "inverse-square-root" and "wsd".
 std::optional<Decay> decayNamed(std::string_view name);
-/// Returns none for names other than "linear", "cosine", "exponential" and
+/// Returns nothing for names other than "linear", "cosine", "exponential" and
 /// "minus-sqrt".
 std::optional<Annealing> annealingNamed(std::string_view name);
 

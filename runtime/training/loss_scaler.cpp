@@ -10,15 +10,15 @@
 namespace mtplan::runtime {
 namespace {
 
-// The scale must fit single precision, because the scaled loss may have that
-// type.
+// The scale must fit single precision, because the scaled loss may be in single
+// precision.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr std::array<std::pair<std::string_view, LossScalerSettings>, 5>
     kPresets = {{{"megatron", {4294967296.0, 1.0, 2.0, 0.5, 1000, 2}},
                  {"deepspeed", {65536.0, 1.0, 2.0, 0.5, 1000, 2}},
-                 // torch has no minimum, so the smallest normal number of
-                 // single precision stands for it.
+                 // torch.amp has no minimum scale. This preset uses the
+                 // smallest normal number of single precision.
                  {"torch", {65536.0, 0x1p-126, 2.0, 0.5, 2000, 1}},
                  {"bmtrain", {1024.0, 1.0, 2.0, 0.5, 1024, 1}},
                  {"nvidia", {16777216.0, 1.0, 2.0, 0.5, 2000, 1}}}};
@@ -46,24 +46,24 @@ ScalerVerdict LossScaler::after(bool overflow) {
 
 std::string faultOf(const LossScalerSettings &settings) {
   if (!(settings.floor > 0.0))
-    return "a loss scale's floor of " + std::to_string(settings.floor) +
-           ", needs to be above 0";
+    return "the loss scale's floor is " + std::to_string(settings.floor) +
+           ", must be above 0";
   if (!(settings.initial >= settings.floor) || settings.initial > kLargest)
-    return "a loss scale of " + std::to_string(settings.initial) +
-           ", needs to be from its floor of " + std::to_string(settings.floor) +
+    return "the loss scale is " + std::to_string(settings.initial) +
+           ", must be from its floor of " + std::to_string(settings.floor) +
            " to 2^127";
   if (!(settings.growth > 1.0))
-    return "a loss scale that grows by " + std::to_string(settings.growth) +
-           ", needs more than 1";
+    return "the loss scale grows by a factor of " +
+           std::to_string(settings.growth) + ", must be more than 1";
   if (!(settings.backoff > 0.0 && settings.backoff < 1.0))
-    return "a loss scale that shrinks by " + std::to_string(settings.backoff) +
-           ", needs between 0 and 1";
+    return "the loss scale shrinks by a factor of " +
+           std::to_string(settings.backoff) + ", must be between 0 and 1";
   if (settings.window < 1)
-    return "a loss scale's window of " + std::to_string(settings.window) +
-           " steps, needs at least 1";
+    return "the loss scale's window is " + std::to_string(settings.window) +
+           " steps, must be at least 1";
   if (settings.hysteresis < 1)
-    return "a loss scale's hysteresis of " +
-           std::to_string(settings.hysteresis) + ", needs at least 1";
+    return "the loss scale's hysteresis is " +
+           std::to_string(settings.hysteresis) + ", must be at least 1";
   return "";
 }
 

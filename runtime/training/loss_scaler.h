@@ -5,8 +5,8 @@
 // gradient of any rank overflows, all ranks skip the step: parameters, moments
 // and the optimizer's step count do not change. The state machine is that of
 // Megatron-LM (core/optimizer/grad_scaler.py) and of DeepSpeed without
-// consecutive hysteresis. With a hysteresis of 1, it is that of torch.amp and
-// BMTrain.
+// consecutive hysteresis. With a hysteresis of 1, the state machine is also
+// that of torch.amp and BMTrain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,8 +69,8 @@ std::string faultOf(const LossScalerSettings &settings);
 LossScalerSettings fixedLossScale(double scale);
 
 /// Returns the defaults of "megatron", "deepspeed", "torch", "bmtrain" or
-/// "nvidia" (the guide to mixed-precision training), and none for other names.
-/// BMTrain has no default scale; 1024 is the initial scale in its
+/// "nvidia" (the guide to mixed-precision training), and nothing for other
+/// names. BMTrain has no default scale; 1024 is the initial scale in its
 /// documentation.
 std::optional<LossScalerSettings> lossScalerNamed(std::string_view name);
 

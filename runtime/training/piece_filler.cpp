@@ -17,8 +17,8 @@ using base::sized;
 namespace {
 
 // These constants limit the elements of a part and of a batch. A part takes
-// less than a millisecond, and its doubles fit a cache. A batch takes long
-// compared with starting threads and an upload.
+// less than a millisecond, and its doubles fit a cache. Computing a batch takes
+// much longer than starting threads or an upload.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
 
 /// Divides a shard into contiguous parts. A part has one index of each
@@ -70,7 +70,7 @@ private:
   TensorView piece;
   std::size_t cut;
   std::int64_t inner = 1;            ///< elements per index of dimension `cut`
-  std::int64_t length = 1, step = 1; ///< extents along `cut`: shard's, part's
+  std::int64_t length = 1, step = 1; ///< extents of shard and part along `cut`
   /// `ofLength` parts divide dimension `cut`. `outer` is the product of the
   /// extents before that dimension.
   std::int64_t ofLength = 1, outer = 1;

@@ -12,7 +12,8 @@
 
 namespace mtplan::runtime {
 
-/// Describes a tensor that receives computed values, each rounded once.
+/// Describes a tensor that receives computed values. Each value is rounded
+/// once, to the tensor's type.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;
@@ -26,13 +27,13 @@ using DrawPart = std::function<void(const TensorView &part, double *values)>;
 class PieceFiller {
 public:
   /// \param theStaging  staging() of the memory that is filled
-  /// \param theThreads  the most threads, >= 1, including the caller's; the
-  /// bits do not depend on this number
+  /// \param theThreads  limit of threads, >= 1, including the caller's; results
+  /// do not depend on the limit
   PieceFiller(Memory &theStaging, int theThreads)
       : staging(theStaging), threads(theThreads) {}
 
   /// Computes each value of `piece` once and stores it in all of `tensors`.
-  /// Device memory is filled by uploads of some megabytes.
+  /// Values for device memory are uploaded in batches of several megabytes.
   /// \throws any exception of `draw`
   void fill(const TensorView &piece, const std::vector<Filled> &tensors,
             const DrawPart &draw);

@@ -4,12 +4,12 @@
 // therefore decide the same:
 //
 //   finite                        update, clipped and unscaled
-//   not finite, with a scaler     skip; after `hysteresis` overflows shrink the
-//                                 scale, or stop if it is minimal
+//   not finite, with a scaler     skip; after `hysteresis` overflows, shrink
+//                                 the scale, or stop at the minimum scale
 //   not finite, without a scaler  stop, or skip if skipNonFinite
 //
-// Too many consecutive skipped steps stop the run, because the model no longer
-// learns.
+// The run also stops after too many consecutive skipped steps, because the
+// model no longer learns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ struct UpdateRuleSettings {
   std::optional<LossScalerSettings> scaler; ///< set when training in fp16
   double clip = 1.0;                        ///< largest norm; 0: no clipping
   bool skipNonFinite = false; ///< without a scaler: skip instead of stopping
-  /// This many consecutive skipped steps stop the run. A scale of 2^32 needs 32
-  /// skipped steps to reach 1.
+  /// This many consecutive skipped steps stop the run. The limit must allow the
+  /// scale to shrink: a scale of 2^32 reaches 1 after 32 skipped steps.
   int mostSkipped = 100;
 };
 

@@ -17,7 +17,7 @@ constexpr ModuleKind kTable = ModuleKind::table, kNorm = ModuleKind::norm,
                      kScale = ModuleKind::scale, kLinear = ModuleKind::linear,
                      kConv1d = ModuleKind::conv1d;
 
-// A tied head has no weight of its own.
+// Describes the head, which has no separate weight if it is tied.
 WeightModule headOf(Presence bias) {
   return {"lm_head", {"lm_head"}, kLinear, bias, kPerhaps, false};
 }

@@ -1,7 +1,7 @@
 //===- families.h - The tensors of each model family ------------*- C++ -*-===//
 //
-// This file lists, for each model class of Transformers, the modules whose
-// tensors are in files of this class. A `*` in a name stands for the layer
+// For each model class of Transformers, this file lists the modules whose
+// tensors are in the files of the class. A `*` in a name stands for the layer
 // number, in Transformers' names and in mtplan's.
 //
 //===----------------------------------------------------------------------===//
@@ -39,15 +39,16 @@ struct WeightModule {
   ModuleKind kind = ModuleKind::linear;
   Presence bias = Presence::never; ///< bias of a linear or conv1d
   Presence weight = Presence::always;
-  bool prefixed = true; ///< false for heads, whose names have no prefix
-  /// Holds the name of the bias; "" stands for the module's name + ".bias".
+  bool prefixed = true; ///< false: the name has no prefix, as for heads
+  /// Holds the name of the bias. If this is empty, the name is the module's
+  /// name + ".bias".
   std::string_view biasName = {};
 };
 
 /// Describes a tensor of a file that is not a parameter of mtplan.
 struct SkippedModule {
   std::string_view name;
-  std::string_view of = {}; ///< label of the parameter that it copies, or ""
+  std::string_view of = {}; ///< label of the copied parameter, or ""
   bool prefixed = true;
 };
 
@@ -74,8 +75,8 @@ using Layers = std::set<std::int64_t>;
 /// Returns the set {0, ..., count - 1}.
 Layers layersBelow(std::int64_t count);
 
-/// Returns the tensors of the given layers and those outside of layers, in the
-/// order of Transformers' save_pretrained.
+/// Returns the tensors of the given layers and the tensors that belong to no
+/// layer, in the order of Transformers' save_pretrained.
 std::vector<WeightSlot> slotsOf(const WeightFamily &family,
                                 std::string_view prefix, const Layers &layers);
 

@@ -49,8 +49,8 @@ struct Guess {
   Layers layers;
   std::vector<std::string> missing;
   /// `explained` counts the file's names that are in the family. `required`
-  /// counts the tensors that the family requires, and `found` counts those of
-  /// them that the file has.
+  /// counts the tensors that the family requires. `found` counts the required
+  /// tensors that the file has.
   std::int64_t explained = 0, required = 0, found = 0;
 
   /// Returns the quality of the match. Higher is better.
@@ -97,8 +97,8 @@ WeightNames recogniseWeights(std::span<const std::string> names) {
   if (given.empty())
     throw WeightError("there are no tensors");
   if (best->found == 0)
-    throw WeightError("of the " + std::to_string(given.size()) +
-                      " tensors none is of a family that is known, which are " +
+    throw WeightError("none of the " + std::to_string(given.size()) +
+                      " tensors is of a known family, which are " +
                       familiesText() + "; the first is \"" +
                       std::string(*given.begin()) + '"');
   const std::string like =
@@ -118,9 +118,9 @@ WeightNames recogniseWeights(std::span<const std::string> names) {
                         ", though some with " + start(*best->layers.rbegin()));
   if (!best->missing.empty())
     throw WeightError(
-        like + "of which there are " + std::to_string(best->found) + " of " +
-        std::to_string(best->required) + "; \"" + best->missing.front() +
-        "\" is missing" +
+        like + "but only " + std::to_string(best->found) + " of " +
+        std::to_string(best->required) + " are present; \"" +
+        best->missing.front() + "\" is missing" +
         (best->missing.size() > 1
              ? " and " + std::to_string(best->missing.size() - 1) + " more"
              : ""));
@@ -284,7 +284,7 @@ std::vector<WeightRule> llmcRules(std::int64_t layers) {
     std::vector<std::string_view> labels;
     bool isMatrix = false;
   };
-  // The order is that of the struct ParameterTensors in train_gpt2.cu.
+  // The kinds are in the order of the struct ParameterTensors in train_gpt2.cu.
   static const std::vector<Kind> kKinds = {
       {"wte", {"wte.weight"}},
       {"wpe", {"wpe.weight"}},

@@ -1,8 +1,8 @@
 //===- weight_rules.h - Maps parameters to tensors of files -----*- C++ -*-===//
 //
-// The rules say which parameters of mtplan are in which tensor of a file of
-// Transformers or llm.c, and in which layout. The rules state names and layouts
-// only. runtime/exchange reads and writes the files.
+// A rule names a tensor in a file of Transformers or llm.c, the parameters of
+// mtplan that the tensor contains, and their layout. The rules state names and
+// layouts only. runtime/exchange reads and writes the files.
 //
 // The weight of a linear operator is a matrix [in, out] in mtplan. In
 // Transformers it is [out, in] for a torch.nn.Linear and [in, out] for GPT-2's
@@ -45,20 +45,19 @@ struct WeightRule {
   int along = 0;
 };
 
-/// Describes a tensor of a file that is not read as a parameter. It is a copy
-/// of a parameter, which must have equal elements, or a tensor without a
-/// parameter (an attention mask, position ids, rotary frequencies, an
-/// unsupported head).
+/// Describes a tensor of a file that is not read as a parameter. The tensor is
+/// a copy of a parameter, with the same elements, or it has no parameter (an
+/// attention mask, position ids, rotary frequencies, an unsupported head).
 struct SkippedWeight {
   std::string name;
-  std::string of; ///< label of the parameter that it copies, or ""
+  std::string of; ///< label of the copied parameter, or ""
 };
 
 /// Describes the tensors of a model in a family's files. The tensors have no
 /// padding: a token embedding has one row for each token.
 struct WeightTable {
   std::string family;
-  std::vector<WeightRule> rules; ///< each parameter is in exactly one
+  std::vector<WeightRule> rules; ///< each parameter is in exactly one rule
   std::vector<SkippedWeight> skipped;
 };
 
@@ -67,7 +66,7 @@ std::span<const std::string_view> weightFamilies();
 
 /// Describes the naming scheme of a file's tensors.
 struct WeightNames {
-  std::string family; ///< "llama" for "mistral" too, which has equal names
+  std::string family; ///< "llama" also stands for "mistral": equal names
   std::string prefix; ///< "transformer.", "model.", "bert.", or ""
   std::int64_t layers = 0;
 };
@@ -82,7 +81,7 @@ WeightNames usualNames(std::string_view family, std::int64_t layers);
 WeightNames recogniseWeights(std::span<const std::string> names);
 
 /// Returns the table for a model with these parameters. A `*` in a label stands
-/// for all layers. The labels determine which optional parameters there are
+/// for all layers. The labels also tell which optional parameters the model has
 /// (biases, an untied head).
 /// \throws WeightError if the family has no tensor for a parameter, or if a
 /// required parameter is missing
@@ -95,9 +94,9 @@ WeightTable weightTable(const WeightNames &names,
 void expectWeights(const WeightTable &table,
                    std::span<const std::string> names);
 
-/// Returns the rules by the tensors' actual names in the file. A copy of a
-/// parameter has that parameter's rule. Tensors without parameters have no
-/// rule.
+/// Maps the tensors' actual names in the file to rules. A copy of a parameter
+/// maps to the rule of the parameter. Tensors without parameters are not in the
+/// map.
 std::map<std::string, WeightRule>
 rulesByName(const WeightTable &table, std::span<const std::string> names);
 

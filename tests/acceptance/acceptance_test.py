@@ -5,7 +5,8 @@
 
 Runs every part with tiny models on CPU ranks and with stand-ins for third-party
 programs; or, with an emulated GPU, the parts that compare numbers. No line may
-be reported as met, and no line that did not run as within its bound.
+be reported as met, and a line that did not run must not be reported as within
+its bound.
 """
 
 import json

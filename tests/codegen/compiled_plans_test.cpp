@@ -2,7 +2,7 @@
 //
 // Tests which instructions of compiled plans are fused, and properties of their
 // programs. Other tests run compiled plans and check the results. Every
-// compilation runs the plan check. It verifies that no fused instruction
+// compilation runs the plan check, which verifies that no fused instruction
 // overwrites its operands, that the first micro-batch stores a gradient sum,
 // and that later micro-batches add to the sum.
 //

@@ -177,8 +177,8 @@ bool meet(const Stage &stage, const Tensor &one, const Tensor &other,
 
 // When a program runs for a layer, its all-gathers wait for nothing, are on
 // another stream than its kernels, and write bytes that none of the kernels
-// reads. They therefore begin before the kernels end. The kernels read what the
-// previous run gathered.
+// reads. The all-gathers therefore begin before the kernels end. The kernels
+// read the weights that the previous run gathered.
 TEST(GatheredBlocks, ArriveWhileTheBlockBeforeComputes) {
   const Plan plan = planOf("tiny-gpt2", 2, "on");
   const Stage &stage = plan.stages[0];
@@ -201,7 +201,8 @@ TEST(GatheredBlocks, ArriveWhileTheBlockBeforeComputes) {
     }
   }
   // The program before the layers gathers the block of the first layer. A
-  // separate program gathers what a forward or backward pass reads first.
+  // separate program gathers the weights that a forward or backward pass reads
+  // first.
   std::vector<std::string> names;
   for (const ScheduleEntry &entry : stage.schedule)
     if (entry.microBatch == 0)

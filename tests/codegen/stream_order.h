@@ -16,7 +16,7 @@
 
 namespace mtplan {
 
-/// Says of each pair [instruction][later instruction] whether a relation holds.
+/// Says whether a relation holds, for each [instruction][later instruction].
 using Pairs = std::vector<std::vector<bool>>;
 
 inline Pairs noPairs(const runtime::Program &program) {

@@ -277,7 +277,8 @@ bool isLoose(const Stage &stage, int number) {
 
 std::string pointerOf(std::size_t s, std::size_t p, std::size_t i) {
   return "/stages/" + std::to_string(s) + "/programs/" + std::to_string(p) +
-         "/instructions/" + std::to_string(i) + "/waits: must lead to ";
+         "/instructions/" + std::to_string(i) +
+         "/waits: must order this after ";
 }
 
 TEST(Streams, CheckReportsEveryRemovedWait) {

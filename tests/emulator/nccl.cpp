@@ -24,7 +24,7 @@
 
 using namespace mtplan::emulator;
 
-/// A rank's communicator.
+/// Holds the state of a rank's communicator.
 struct ncclComm {
   std::shared_ptr<Clique> clique;
   int rank = 0, device = 0;

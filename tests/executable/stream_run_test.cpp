@@ -122,11 +122,11 @@ TEST_P(StreamsOfFamilies, AreOrderedByTheFewestWaits) {
               launch = batch.instructions;
           std::vector<testing::Matcher<std::string>> faults;
           for (const int one : launch)
-            faults.push_back(StartsWith("/stages/" + std::to_string(s) +
-                                        "/programs/" + std::to_string(p) +
-                                        "/instructions/" + std::to_string(one) +
-                                        "/waits: must lead to instruction " +
-                                        std::to_string(taken) + " ("));
+            faults.push_back(StartsWith(
+                "/stages/" + std::to_string(s) + "/programs/" +
+                std::to_string(p) + "/instructions/" + std::to_string(one) +
+                "/waits: must order this after instruction " +
+                std::to_string(taken) + " ("));
           if (launch.size() > 1) // the check may name the batch
             faults.push_back(StartsWith("/stages/" + std::to_string(s) +
                                         "/programs/" + std::to_string(p) +

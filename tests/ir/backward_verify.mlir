@@ -122,8 +122,8 @@ mtp.segment @first () {
 }
 mtp.segment @copies repeat 2 (%x: tensor<4xf32>) {
   %piece = mtp.parameter "piece" : tensor<2xf32>
-  // expected-error @below {{yielded gradients have another type than the arguments of the copy before: number 0 is 'tensor<2xf32>', needs 'tensor<4xf32>'}}
-  // expected-note @below {{the arguments of the copy before are here}}
+  // expected-error @below {{yielded gradients have another type than the arguments of the layer before: number 0 is 'tensor<2xf32>', needs 'tensor<4xf32>'}}
+  // expected-note @below {{the arguments of the layer before are here}}
   mtp.backward (%dx: tensor<4xf32>) {
     mtp.yield %piece : tensor<2xf32>
   }

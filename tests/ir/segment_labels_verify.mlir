@@ -3,9 +3,9 @@
 
 mtp.segment @one_label_twice () {
   %x = mtp.parameter "x" : tensor<4xf32>
-  // expected-note @below {{by this operator}}
+  // expected-note @below {{the other operator is here}}
   %a = mtp.scale "op"(%x) by 2.0 : tensor<4xf32>
-  // expected-error @below {{has the label "op", which is taken in its segment}}
+  // expected-error @below {{has the label "op", which another operator of the segment already has}}
   %b = mtp.scale "op"(%a) by 2.0 : tensor<4xf32>
   mtp.yield
 }

@@ -7,15 +7,15 @@ mtp.segment @no_copy repeat 0 () {
 
 // -----
 
-// expected-error @below {{needs a first copy of at least 0, got -1}}
+// expected-error @below {{needs a first layer of at least 0, got -1}}
 mtp.segment @copies_before_the_first repeat 2 first -1 () {
   mtp.yield
 }
 
 // -----
 
-// expected-error @below {{has 1 yielded values, the arguments of the next copy are 0}}
-// expected-note @below {{the arguments of the next copy are here}}
+// expected-error @below {{has 1 yielded values, the arguments of the next layer are 0}}
+// expected-note @below {{the arguments of the next layer are here}}
 mtp.segment @copies_that_do_not_fit repeat 2 () {
   %x = mtp.parameter "x" : tensor<4xf32>
   mtp.yield %x : tensor<4xf32>
@@ -27,8 +27,8 @@ mtp.segment @before () {
   %x = mtp.parameter "x" : tensor<4xf32>
   mtp.yield %x : tensor<4xf32>
 }
-// expected-error @below {{yielded values have another type than the arguments of the next copy: number 0 is 'tensor<2xf32>', needs 'tensor<4xf32>'}}
-// expected-note @below {{the arguments of the next copy are here}}
+// expected-error @below {{yielded values have another type than the arguments of the next layer: number 0 is 'tensor<2xf32>', needs 'tensor<4xf32>'}}
+// expected-note @below {{the arguments of the next layer are here}}
 mtp.segment @copies_of_other_types repeat 2 (%x: tensor<4xf32>) {
   %y = mtp.parameter "y" : tensor<2xf32>
   mtp.yield %y : tensor<2xf32>

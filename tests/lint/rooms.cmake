@@ -12,9 +12,10 @@ set(LINE_LIMIT 500)
 set(KINDS h cpp cu cuh td mlir test py sh cmake)
 set(ROOMS base ir passes planner codegen runtime tools python)
 
-# The headers that files of a folder may include: <folder>_QUOTED has prefixes
-# of "quoted" names, <folder>_ANGLED those of <angled> names with a slash; names
-# without one are the standard library's. The longest matching folder counts.
+# These lists name the headers that files of a folder may include:
+# <folder>_QUOTED has prefixes of "quoted" names, and <folder>_ANGLED prefixes
+# of <angled> names with a slash. Angled names without a slash belong to the
+# standard library. The longest matching folder counts.
 set(FOLDERS base planner planner/graph planner/fit planner/solve planner/simulate
     planner/search/space planner/search/segment planner/search/price
     planner/search/stage planner/search/bound ir passes codegen codegen/source
@@ -30,7 +31,7 @@ set(planner/graph_QUOTED planner/ base/)
 set(planner/graph_ANGLED nlohmann/ boost/)
 set(planner/fit_QUOTED planner/ base/)
 set(planner/fit_ANGLED nlohmann/ Eigen/)
-# The rooms of the search. Each may include the ones before it.
+# Each room of the search may include the rooms before it.
 set(search_leaves planner/units.h planner/integers.h
     planner/graph/ planner/machine/ planner/cost/ planner/simulate/ base/)
 set(planner/solve_QUOTED planner/solve/ base/)

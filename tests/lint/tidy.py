@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tidy.py <build folder> rooms|tests|mlir: runs clang-tidy-14 on our files in
-compile_commands.json. `mlir` are those that include an MLIR header, directly or
-through our headers, and take longest. `rooms` and `tests` are the others, of
-the rooms and of tests/ and bench/.
+compile_commands.json. `mlir` checks the files that include an MLIR header,
+directly or through our headers; these files take longest. `rooms` checks the
+other files of the rooms, and `tests` the other files of tests/ and bench/.
 
 Nearly all of clang-tidy's time goes into third-party headers. So files with
 equal flags whose own names do not clash are checked as one file that includes

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_exported.py FOLDER: checks that Transformers reads the weights that
-`mtrun ckpt convert` writes as mtplan does. FOLDER has mtplan and mtrun. README.md
-says what is compared.
+`mtrun ckpt convert` writes, and computes the same logits and losses from them
+as mtrun. FOLDER has mtplan and mtrun. README.md says what is compared.
 """
 
 import json

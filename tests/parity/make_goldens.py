@@ -50,8 +50,8 @@ TRAINING = {
 
 
 def learning_rate(how, step):
-    """Returns the rate of a step, counted from 1: it rises in a straight line, then
-    falls as `decay` says."""
+    """Returns the learning rate of a step, counted from 1. The rate rises
+    linearly, then falls as `decay` says."""
     if step <= how["warmup"]:
         return how["peak"] * step / how["warmup"]
     share = (step - how["warmup"]) / (how["end"] - how["warmup"])

@@ -185,7 +185,7 @@ class DeepSpeed(Exports):
         from deepspeed import comm
         from deepspeed.runtime.config import DeepSpeedConfig
         unit = None
-        if plan["pp"] > 1:  # that of PipelineModule
+        if plan["pp"] > 1:  # the unit that PipelineModule passes
             unit = types.SimpleNamespace(
                 get_data_parallel_world_size=lambda: plan["dp"])
         with mock.patch.object(comm, "get_rank", return_value=0), \

@@ -2,8 +2,9 @@
 
     python3 jax_devices.py RESULT.json [CASE or CHECK ...]
 
-writes whether each check passed, and, for each case, the largest difference of
-the losses of three steps and of any gradient, and the table of collectives.
+RESULT.json says whether each check passed. For each case it has the largest
+difference of the losses of three steps and of any gradient, and the table of
+collectives.
 """
 
 import functools

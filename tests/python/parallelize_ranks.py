@@ -2,8 +2,8 @@
 
     python3 parallelize_ranks.py RESULT.json [CASE ...]
 
-writes, for each case, the largest difference of the losses of five steps and of
-any gradient, and the table of collectives.
+RESULT.json has, for each case, the largest difference of the losses of five
+steps and of any gradient, and the table of collectives.
 """
 
 import copy
@@ -20,11 +20,11 @@ import mtplan
 from mtplan._step import backward
 
 RANKS, STEPS, SAMPLES, LENGTH = 4, 5, 8, 32
-#: Is below the gradient norm of every case.
+#: This clip is below the gradient norm of every case.
 NORM = 0.5
 
-#: With transformers' 0.02, all attention is uniform to 1e-4, and gradients of q
-#: and k are too small to be compared.
+#: With transformers' default of 0.02, attention is uniform to 1e-4, and
+#: gradients of q and k are too small to be compared.
 SPREAD = {"initializer_range": 0.1}
 SIZES = {**SPREAD, "hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 2,
          "intermediate_size": 192, "vocab_size": 512,
@@ -52,7 +52,7 @@ LOSS = {"sequence_parallel": True, "pins": [
     *SEQUENCE["pins"], "lm_head=vocab", "loss.max=vocab",
     "loss.sum_exp=vocab", "loss.pick=vocab"]}
 PLAIN = {"sequence_parallel": False}
-#: In BERT, transformers computes these for the whole sequence.
+#: In BERT, transformers computes these operators for the whole sequence.
 WHOLE = ["wtt=replicated", "embed.add=replicated", "embed.norm=replicated",
          "cls.transform=replicated", "cls.norm.grad=replicated"]
 
@@ -212,7 +212,7 @@ def compared_gradients(parallel, reference):
         pairs = {name: theirs}
         if name not in mine and pipeline and not any(
                 label.startswith(name.rpartition(".")[0]) for label in mine):
-            continue  # another stage has it
+            continue  # another stage has the parameter
         if name not in mine and name.endswith("bias") and name[:3] == "cls":
             continue  # the name of a tied parameter
         if name not in mine:  # q, k and v of GPT-2

@@ -146,7 +146,7 @@ class LookAlikes(unittest.TestCase):
             return one.flatten(2).transpose(1, 2)
         for patches, reason in {
                 lambda m, x, _: rows(m.stem(x.transpose(2, 3))):
-                    "a convolution of something computed",
+                    "a convolution of a computed tensor",
                 lambda m, x, _: torch.cat([m.first.expand(2, -1, -1), rows(
                     m.stem(x).transpose(2, 3))], 1): "a concatenation",
                 lambda m, x, _: rows(torch.nn.functional.conv2d(

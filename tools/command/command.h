@@ -19,8 +19,9 @@ struct Terminal {
 
 Terminal terminalOf();
 
-/// Writes only files and folders that the command line names. Reads only these,
-/// and files that a constraints file or a saved plan names.
+/// Runs mtplan. The command writes only files and folders that the command line
+/// names. It reads only files that the command line, a constraints file or a
+/// saved plan names.
 /// \param arguments  without the program's name
 /// \returns the exit status
 int runCommand(const std::vector<std::string> &arguments, std::ostream &out,

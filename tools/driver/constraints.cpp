@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t kConstraintsVersion = 1;
 
-/// Returns a JSON value as command-line text; nothing if flags of that kind
-/// have no such value.
+/// Returns a JSON value as command-line text. Returns nothing if flags of this
+/// kind cannot have the value.
 std::optional<std::string> typed(const json &value, Kind kind) {
   bool counts = kind == Kind::count || kind == Kind::counts;
   if (counts && value.is_number_integer())
@@ -122,8 +122,8 @@ void addObject(const json &object, bool isFile, const std::string &pointer,
 /// Maps a layer's index to the value of a pin in that layer.
 using Values = std::map<int, std::string>;
 
-/// Lists the labels of operators or parameters, in order of appearance, with
-/// the values of their pins.
+/// Lists pairs of a label of an operator or parameter and the values of its
+/// pins, in order of appearance.
 using Labels = std::vector<std::pair<std::string, Values>>;
 
 void note(Labels &labels, const std::string &label,

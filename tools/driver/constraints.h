@@ -1,7 +1,7 @@
 //===- constraints.h - Flags in a file --------------------------*- C++ -*-===//
 //
 // A constraints file is a JSON object with one key per flag: "micro_batch" is
-// --micro-batch. Numbers are JSON numbers, several values are an array, and
+// --micro-batch. A number is a JSON number, a list of values is an array, and
 // pins are an array of strings. docs/plan-files.md lists the keys.
 //
 //===----------------------------------------------------------------------===//
@@ -20,9 +20,9 @@
 
 namespace mtplan::tools {
 
-/// Adds the flags of a file to `flags`. A flag in both the file and `flags`
-/// must have equal values. Every violation becomes an error with a JSON
-/// pointer.
+/// Adds the flags of a file to `flags`. A flag that is in the file and in
+/// `flags` must have the same value in both. Every violation becomes an error
+/// with a JSON pointer.
 void addConstraints(const std::string &file, Flags &flags,
                     std::vector<std::string> &errors);
 
@@ -35,13 +35,13 @@ void addConstraints(const base::Json &object, const std::string &pointer,
 void addConstraintsOfText(const std::string &text, const std::string &name,
                           Flags &flags, std::vector<std::string> &errors);
 
-/// Returns the flags of a request as JSON. Reading this JSON builds the same
-/// problem.
+/// Returns the flags of a request as JSON. A request with these flags builds
+/// the same problem.
 nlohmann::ordered_json constraintsOf(const PlanRequest &request,
                                      const Problem &problem);
 
 /// Returns a constraints file that pins every operator and parameter, so that a
-/// search under it finds `plan` again.
+/// search under these constraints finds `plan` again.
 std::string constraintsOf(const PlanRequest &request, const Problem &problem,
                           const planner::PlannedCandidate &plan);
 

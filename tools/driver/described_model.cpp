@@ -1,4 +1,4 @@
-//===- described_model.cpp - A model in the words of trainers -------------===//
+//===- described_model.cpp - A model as trainers describe it --------------===//
 
 #include "tools/driver/described_model.h"
 
@@ -44,9 +44,9 @@ void describeExperts(const ir::LoadedModel &model, ModelFacts &facts) {
   });
 }
 
-// Returns the power of two that gives the model's padded vocabulary if the
-// vocabulary is rounded up to a multiple of this power times the tensor ranks;
-// 128 if there is none.
+// Returns a power of two, p, such that rounding the vocabulary up to a multiple
+// of p times the tensor ranks gives the model's padded vocabulary. Returns 128
+// if there is no such p.
 std::int64_t vocabularyMultiple(const ir::LoadedModel &model,
                                 std::int64_t tensorRanks) {
   constexpr std::int64_t kUsual = 128;

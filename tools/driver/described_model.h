@@ -1,7 +1,8 @@
-//===- described_model.h - A model in the words of trainers -----*- C++ -*-===//
+//===- described_model.h - A model as trainers describe it ------*- C++ -*-===//
 //
-// Trainers describe a model by its sizes and by a few choices, which are found
-// in the operators of the model's forward module.
+// Trainers describe a model by its sizes and by a few choices, such as the kind
+// of norm. These functions find both in the operators of the model's forward
+// module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +19,13 @@
 namespace mtplan::tools {
 
 /// Sets TrainerConfig::model and the dropout rates.
-/// \param tensorRanks  of the plan; trainers pad the vocabulary for them
+/// \param tensorRanks  degree tp of the plan; trainers pad the vocabulary to a
+///   multiple of tp
 void describeModel(const ir::LoadedModel &model, std::int64_t tensorRanks,
                    TrainerConfig &config);
 
-/// Returns the reasons why the model is no GPT of Megatron-LM, which is a
-/// decoder of equal layers with norms before each branch.
+/// Returns the reasons why Megatron-LM's GPT does not cover the model. A GPT of
+/// Megatron-LM is a decoder of equal layers with a norm before each branch.
 std::vector<std::string> unlikeGpt(const ir::LoadedModel &model);
 
 } // namespace mtplan::tools

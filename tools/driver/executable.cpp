@@ -32,7 +32,7 @@ namespace {
 
 using Classes = std::map<std::string, double>; ///< seconds by class
 
-// Returns the time per step of a stage's own instructions by class, without
+// Returns, by class, the time per step of the instructions of a stage, without
 // messages and waits.
 Classes classesOfStage(const planner::ModelGraph &graph,
                        const planner::PlannedCandidate &plan,
@@ -148,8 +148,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   return std::move(*plan);
 }
 
-/// Writes the program's files, or nothing if one of them exists and differs,
-/// because the user may have edited it.
+/// Writes the program's files. If one of the files exists and differs, writes
+/// nothing, because the user may have edited the file.
 static bool writeProgram(const std::filesystem::path &folder,
                          const std::vector<codegen::ProgramFile> &files,
                          std::vector<std::string> &errors) {
@@ -189,7 +189,8 @@ bool writeExecutable(const Problem &problem,
   std::optional<runtime::Plan> plan = executableOf(problem, candidate, errors);
   if (!plan)
     return false;
-  // checkPlan verifies every compiled plan: a fault is a bug of the compiler.
+  // checkPlan verifies every compiled plan. A fault here is a bug in the
+  // compiler.
   for (const std::string &fault : runtime::checkPlan(*plan))
     errors.push_back("-o: the compiled plan is wrong, and was not written: " +
                      fault);

@@ -1,4 +1,4 @@
-//===- flag_values.cpp - Values of their own form -------------------------===//
+//===- flag_values.cpp - Flags with a special syntax ----------------------===//
 
 #include "tools/driver/flag_values.h"
 
@@ -81,8 +81,8 @@ void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
   for (const std::string &word : distinct(wordsOf(text)))
     if (auto split = namedBy(word, "split", kSplits, unknown))
       splits.push_back(*split);
-  // A list with an unknown split is ignored, because its other splits would
-  // only cause further errors.
+  // A list with an unknown split is not stored, because its other splits alone
+  // would only cause further errors.
   if (unknown.empty())
     request.splits = std::move(splits);
   faults.insert(faults.end(), unknown.begin(), unknown.end());

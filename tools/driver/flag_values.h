@@ -1,7 +1,7 @@
-//===- flag_values.h - Values of their own form -----------------*- C++ -*-===//
+//===- flag_values.h - Flags with a special syntax --------------*- C++ -*-===//
 //
-// Reads and writes the flags whose values are neither numbers nor words nor
-// lists of them.
+// These functions read and write the flags whose values are neither numbers nor
+// words nor lists of numbers or words.
 //
 //===----------------------------------------------------------------------===//
 

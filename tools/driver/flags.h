@@ -1,9 +1,9 @@
 //===- flags.h - The flags of `mtplan`, a row each --------------*- C++ -*-===//
 //
-// Each row of flagRows() describes one flag: its texts in --help, the reader
-// that checks its text and fills a member of the request, and the writer of its
-// value to files. The command line, constraints files and saved plans use the
-// same rows.
+// A row of flagRows() describes one flag: its texts in --help, the function
+// that reads a value into the request, and the function that writes the value
+// to files. The command line, constraints files and saved plans use the same
+// rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ enum class FlagKind : std::uint8_t {
   number,
   word,
   words,
-  text, ///< any text; constraints files do not have it
+  text, ///< any text; not allowed in constraints files
   list,
   pair,
   onOrAbsent
@@ -71,9 +71,9 @@ using FlagWriter = nlohmann::ordered_json (*)(
 /// FlagRow::scope is a sum of these bits.
 enum FlagScope : unsigned {
   kCommandOnly = 0,
-  kConstraint = 1,  ///< constraints files and saved plans may set it
-  kReplaceable = 2, ///< replaces the saved value if given beside --load
-  kImported = 4     ///< --import decides it
+  kConstraint = 1,  ///< constraints files and saved plans may set the flag
+  kReplaceable = 2, ///< with --load, the flag replaces the saved value
+  kImported = 4     ///< --import decides the flag
 };
 
 inline constexpr const char *kParallelism = "Parallelism";

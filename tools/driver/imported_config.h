@@ -11,10 +11,11 @@
 namespace mtplan::tools {
 
 /// Restricts the search to the configuration that a Megatron-LM command line, a
-/// DeepSpeed JSON or a torchtitan TOML states. The content determines the
-/// format. Unsupported options and contradictions to the model become errors.
-/// \param options  gives the number of devices, and the number of stages and
-///   the batch sizes if a DeepSpeed JSON lacks them
+/// DeepSpeed JSON or a torchtitan TOML states. The content of the file tells
+/// its format. Unsupported options become errors, and so do contradictions to
+/// the model.
+/// \param options  gives the number of devices; also gives the number of stages
+///   and the batch sizes if a DeepSpeed JSON lacks these
 void applyTrainerConfig(const std::string &file, const std::string &text,
                         const ir::LoadedModel &model,
                         planner::SearchOptions &options,

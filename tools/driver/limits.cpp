@@ -94,7 +94,7 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
 
 void checkDivisors(const SearchOptions &options,
                    std::vector<std::string> &errors) {
-  // One of two tensor axes may leave a dimension unsplit.
+  // With two tensor axes, one axis may leave a dimension unsplit.
   if (!options.tp || options.tp2.only != std::vector{1})
     return;
   for (const planner::Divisor &divisor : options.divisors)
@@ -146,8 +146,8 @@ void checkBatch(const SearchOptions &options,
   }
 }
 
-// Checks that the replicas can be divided into groups over which experts, or
-// the state that ZeRO shards, are distributed.
+// Checks that the replicas can be divided into groups of ep replicas, which
+// share the experts, and into groups over which ZeRO shards state.
 void checkReplicas(const SearchOptions &options,
                    const planner::ModelGraph &model,
                    std::vector<std::string> &errors) {
@@ -175,8 +175,8 @@ void checkReplicas(const SearchOptions &options,
   else if (against.empty() && !splits && !sharing.empty() &&
            std::ranges::max(sharing) > 1)
     against = "zero-ranks " + planner::listText(sharing, "or") +
-              " share what ZeRO splits, which at stage 0 is nothing; with "
-              "--zero 1, 2 or 3 they may be more than 1";
+              " need ZeRO, but its stage is 0; use --zero 1, 2 or 3, or "
+              "--zero-ranks 1";
   if (!against.empty())
     errors.push_back(std::move(against));
 }
@@ -196,7 +196,7 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Lists the numbers of virtual stages per rank, from 2, that fillsChunks()
+// Lists the numbers (>= 2) of virtual stages per rank that fillsChunks()
 // accepts, or returns "none".
 std::string chunksFor(int layers, int pp) {
   std::string list;
@@ -293,7 +293,7 @@ void checkRecomputed(const SearchOptions &options,
     if (count > most)
       errors.push_back("recompute-layers " + text(count) +
                        " is more than the " + text(most) +
-                       " layers of a part; at most " + text(most) +
+                       " layers of a virtual stage; at most " + text(most) +
                        ", or left out for all of them");
 }
 
@@ -302,13 +302,13 @@ void checkTiles(const SearchOptions &options,
   if (options.tiles.allows(1))
     return;
   if (!options.zeroStage.allows(3))
-    errors.push_back("tiles " + text(options.tiles.only.front()) +
-                     " are of weights that ZeRO 3 gathers; with --zero 3 they "
-                     "may be more than 1");
+    errors.push_back(
+        "tiles " + text(options.tiles.only.front()) +
+        " divide the weights that ZeRO 3 gathers; use --zero 3, or --tiles 1");
   else if (options.devices == 1 && options.zeroStage.only.size() != 1)
-    errors.push_back("tiles " + text(options.tiles.only.front()) +
-                     " are of ZeRO 3, which on one GPU must be asked for by "
-                     "name: --zero 3");
+    errors.push_back(
+        "tiles " + text(options.tiles.only.front()) +
+        " need ZeRO 3, which on one GPU must be requested with --zero 3");
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 //
 // These functions reject contradictory numbers of a request. If one number does
 // not divide another, the message states both and the nearest legal numbers.
-// The search itself skips such choices.
+// Without this check, the search would skip such choices without a message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,12 @@
 
 namespace mtplan::tools {
 
-/// Returns an error with a remedy if these options rule out a pipeline with one
-/// virtual stage per rank, which uneven cuts need. Otherwise returns an empty
-/// text.
+/// Uneven cuts need a pipeline with one virtual stage per rank. If these
+/// options rule out such a pipeline, returns an error with a remedy, else "".
 std::string errorOfUnevenCuts(const planner::SearchOptions &options);
 
 /// Sets tp2 and, if the sizes of two tensor axes are given, tp. Adds an error
-/// if the request has another tp.
+/// if the request states a different tp.
 void setTensorAxes(const PlanRequest &request, planner::SearchOptions &options,
                    std::vector<std::string> &errors);
 

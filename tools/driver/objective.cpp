@@ -134,9 +134,9 @@ Changes oneMoreSplit(const PlanRequest &request) {
   return changes;
 }
 
-// Returns a pin that replicates the operator, for each forward operator that is
-// not memory-bound. If a pin makes a plan legal, its operator has no other
-// legal strategy.
+// Returns, for each forward operator that is not memory-bound, a pin that
+// replicates the operator. If such a pin makes a plan legal, the operator has
+// no other legal strategy.
 Changes repeatedOperator(const Problem &problem) {
   Changes changes;
   for (const planner::SegmentGraph &segment : problem.graph.segments)
@@ -208,8 +208,8 @@ Changes tiling(const PlanRequest &request) {
            }}};
 }
 
-// Adds the change that raises a degree to `degree`, which is `times` its
-// present value. A fixed dp is divided by `times`; if the quotient is not
+// Adds the change that raises a degree to `degree`, which is its present value
+// times `times`. A fixed dp is divided by `times`; if the quotient is not
 // whole, nothing is added.
 void addDegree(Changes &changes, const PlanRequest &request, std::int64_t times,
                const char *flag, std::int64_t degree,
@@ -250,7 +250,8 @@ Changes moreTensorRanks(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Combines memory savings, for requests that no single change helps.
+// Combines memory savings. Such a change helps requests for which no single
+// saving suffices.
 Changes everySaving(const PlanRequest &request, const Problem &problem) {
   const auto zeroAndRecompute = [](PlanRequest &changed) {
     changed.zeroStage.only.clear();
@@ -273,8 +274,8 @@ Changes everySaving(const PlanRequest &request, const Problem &problem) {
   return changes;
 }
 
-// Some factors are multiples of 3, because numbers of heads often are multiples
-// of 3.
+// Returns changes that multiply the number of GPUs. Some factors are multiples
+// of 3, because numbers of heads often are.
 Changes moreGpus(const PlanRequest &request, const Problem &problem) {
   Changes changes;
   for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {

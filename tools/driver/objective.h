@@ -13,8 +13,8 @@
 
 namespace mtplan::tools {
 
-/// Returns the numbers of GPUs to try, ascending and at most `most`: divisors
-/// of the GPUs of a node, then whole nodes.
+/// Returns the numbers of GPUs to try, in ascending order, up to `most`: the
+/// divisors of the number of GPUs of a node, then multiples of that number.
 std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 
 /// Returns the plan with the least step time, the fewest GPUs or the least
@@ -24,9 +24,9 @@ PlanOutcome planFor(const PlanRequest &request,
 
 std::string failureOf(const PlanOutcome &outcome);
 
-/// Returns the changes of the request under which a search found a plan, one
-/// line each. Each change costs a search; after a success, the other changes of
-/// that kind are skipped.
+/// Returns a line for each change of the request under which a search found a
+/// plan. Each change costs a search. Once a change succeeds, the other changes
+/// of the same kind are skipped.
 std::vector<std::string> remediesOf(const PlanRequest &request,
                                     const PlanOutcome &outcome);
 

@@ -48,7 +48,8 @@ Precision precisionOf(const std::string &elementType) {
   return Precision::bf16;
 }
 
-/// Builds a Problem, and collects every violation, so that one run reports all.
+/// Builds a Problem. Collects all violations, so that one run reports all of
+/// them.
 class Assembly {
 public:
   Assembly(const PlanRequest &asked, std::vector<std::string> &findings)
@@ -154,8 +155,9 @@ private:
     }
   }
 
-  // Prices gradients in single precision unless the request names other
-  // software, because compiled plans accumulate gradients in single precision.
+  // Prices gradients in single precision, because compiled plans accumulate
+  // gradients in single precision. Other software, if requested, keeps its own
+  // precision.
   void widenGradients() {
     planner::ParameterTraffic &traffic = problem->software.parameters;
     constexpr double kSingle = 4.0;
@@ -267,8 +269,8 @@ private:
                          problem->options, problem->notes, errors);
   }
 
-  // Without a host in the machine file, offloading is removed from the choices;
-  // if no choice is left, that is an error.
+  // If the machine file describes no host, offloading is removed from the
+  // choices. An error results if no choice is left.
   void checkHost() {
     planner::Choices<planner::Offload> &offload = problem->options.offload;
     if (problem->machine.host)
@@ -282,7 +284,8 @@ private:
     offload.only = {planner::Offload::none};
   }
 
-  // Returns the name of a preset with a host, if possible with the same device.
+  // Returns the name of a preset that describes a host, preferably a preset
+  // with the same device.
   std::string nearestWithHost() const {
     std::string nearest;
     for (const std::string &name : planner::presetNames()) {
@@ -321,7 +324,7 @@ private:
     if (!checkRanks())
       return false;
     std::size_t before = errors.size();
-    // One of two tensor axes may leave a dimension unsplit.
+    // With two tensor axes, one axis may leave a dimension unsplit.
     const planner::SearchOptions &options = problem->options;
     const bool isOneAxis = options.tp2.only == std::vector{1};
     problem->pins = planner::resolvePins(

@@ -30,14 +30,14 @@ struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
   ir::LoadedModel model; ///< one sample, forward only
-  /// Holds the forward and backward halves. Layers with different pins are in
-  /// separate segments.
+  /// Holds the differentiated module: the forward and backward halves. Layers
+  /// with different pins are in separate segments.
   mlir::OwningOpRef<mlir::ModuleOp> differentiated;
   std::string machineText,
-      softwareText; ///< texts of the two files; no software text: the default
+      softwareText; ///< texts of the files; softwareText may be empty
   planner::Machine machine;
   planner::Software software = planner::defaultSoftware();
-  planner::ModelGraph graph; ///< of `differentiated`
+  planner::ModelGraph graph; ///< graph of `differentiated`
   planner::Pins pins;
   planner::SearchOptions options;
   std::vector<std::string> notes;
@@ -57,10 +57,10 @@ struct PlanOutcome {
   PlanRequest asked;
   std::unique_ptr<Problem> problem; ///< null if there are errors
   planner::SearchResult result;
-  planner::Bytes keptFree; ///< memory that no plan of `result` may use
+  planner::Bytes keptFree; ///< memory that plans of `result` leave free
   double searchSeconds = 0.0;
   std::vector<Attempt> attempts;
-  std::string claim; ///< about the best plan; empty: `result` decides
+  std::string claim; ///< about the best plan; empty: from `result`
   std::vector<std::string> errors;
 
   const planner::PlannedCandidate *best() const {
@@ -73,7 +73,8 @@ struct PlanOutcome {
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});
 
-/// Searches the outcome's problem, within the time limits of `asked`.
+/// Searches the outcome's problem, within the limits `maxStepTime` and `budget`
+/// of `asked`.
 void searchProblem(PlanOutcome &outcome);
 
 /// Adds notes about the best plan to the problem, for the report.
@@ -87,7 +88,8 @@ moduleOf(const Problem &problem, Stage stage,
          const planner::PlannedCandidate *candidate,
          std::vector<std::string> &errors);
 
-/// Turns the context's errors into lines of `errors` during its lifetime.
+/// While this object exists, errors of the MLIR context become lines of
+/// `errors`.
 class CapturedDiagnostics {
 public:
   CapturedDiagnostics(mlir::MLIRContext &context,

@@ -39,7 +39,7 @@ public:
     next += word.size();
     return true;
   }
-  /// Reads up to one of `stops`, or to the end.
+  /// Reads up to the first character of `stops`, or to the end.
   std::string upTo(std::string_view stops) {
     std::size_t end = std::min(text.find_first_of(stops, next), text.size());
     std::string word = text.substr(next, end - next);
@@ -146,7 +146,8 @@ std::string strategyText(const planner::Op &op, const Strategy &strategy,
   return text;
 }
 
-// An operator has few strategies, so `text` is compared with each one's text.
+// Compares `text` with the text of each strategy of the operator, which has
+// only a few strategies.
 std::optional<Strategy>
 readStrategy(const std::string &text, const planner::Op &op,
              const planner::Mesh &mesh,
@@ -266,8 +267,8 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
                : machine.device.memory - outcome.keptFree;
-    // The search compares only each candidate's fastest plan for the device
-    // with the host's memory; another plan may need less.
+    // For each candidate, the search compares only the plan that is fastest on
+    // the device with the host's memory. A slower plan may need less.
     return (rejection.isLowerBound ? "needs at least "
             : onHost               ? "the fastest plan for the device needs "
                                    : "the smallest plan needs ") +

@@ -12,13 +12,14 @@
 
 namespace mtplan::tools {
 
-/// Adds an error if a proof cannot run that many ranks.
+/// Adds an error if a proof cannot run this number of ranks.
 void checkProvable(int devices, std::vector<std::string> &errors);
 
-/// Proves that a candidate computes what the model computes (passes::prove()),
-/// with the candidate's schedule. Returns nothing, with errors, if there are
-/// too many ranks, or if a verification pass rejects the candidate's module. A
-/// candidate that fails at the small sizes of the proof fails the proof.
+/// Proves that a candidate, with its schedule, computes the same values as the
+/// model (passes::prove()). Returns nothing, with errors, if there are too many
+/// ranks, or if a verification pass rejects the candidate's module. The proof
+/// uses small sizes. A candidate that is invalid at these sizes fails the
+/// proof.
 std::optional<passes::Proof>
 provePlan(const Problem &problem, const planner::PlannedCandidate &candidate,
           std::vector<std::string> &errors);

@@ -164,9 +164,9 @@ void applySequenceParallel(const Flags &flags, PlanRequest &request,
     request.splits.push_back(Split::sequence);
 }
 
-// Without --recompute, a number of recomputed layers implies full
-// recomputation, and "any" also allows none. If --recompute is given, its
-// values must include "full".
+// Without --recompute, --recompute-layers N implies full recomputation, and
+// --recompute-layers any also allows no recomputation. If --recompute is given,
+// its values must include "full".
 void applyRecomputeLayers(const Flags &flags, PlanRequest &request,
                           std::vector<std::string> &errors) {
   using planner::Recompute;
@@ -185,7 +185,8 @@ void applyRecomputeLayers(const Flags &flags, PlanRequest &request,
              errors);
 }
 
-// Virtual stages and the interleaved schedule imply each other.
+// Virtual stages imply the interleaved schedule, and the interleaved schedule
+// implies virtual stages.
 void applyVirtualStages(const Flags &flags, PlanRequest &request) {
   using planner::ScheduleKind;
   const bool given = flags.find("--vp") != nullptr;

@@ -1,7 +1,7 @@
 //===- read_flags.h - From typed flags to a request -------------*- C++ -*-===//
 //
-// Every type of value has a function that returns its FlagValue. Faults quote
-// the text and list the allowed values.
+// For each type of value, a function returns the FlagValue that reads such
+// values. Faults quote the text and list the allowed values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@ using Faults = std::vector<std::string>;
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 
 /// Returns `flags` with the settings in `words`, such as "tp=8 zero=1". A
-/// setting replaces a flag of the same name. The names are those of flags about
-/// the plan, without "--". Errors begin with `by`, the flag that gave the
-/// words.
+/// setting replaces a flag of the same name. A name is a flag about the plan,
+/// without "--". Errors begin with `by`, the flag that has the words as its
+/// value.
 Flags withWords(Flags flags, const std::string &words, const std::string &by,
                 std::vector<std::string> &errors);
 
@@ -51,13 +51,14 @@ std::vector<int> countsOf(const std::string &text, std::int64_t most,
 std::optional<double> numberOf(const std::string &text, Faults &faults,
                                bool mayBeZero = false);
 
-/// Returns the index of `word` in `known`. An unknown word is a fault, which
-/// lists the known words, the most similar first.
+/// Returns the index of `word` in `known`. An unknown word is a fault. The
+/// fault lists the known words, with the most similar word first.
 std::optional<std::size_t> positionOf(const std::string &word, const char *what,
                                       const std::vector<std::string> &known,
                                       Faults &faults);
 
-/// `what` names the kind of value in faults.
+/// Returns the value with the name `word`. `what` is the kind of value, for
+/// faults.
 template <typename Values>
 auto namedBy(const std::string &word, const char *what, const Values &values,
              Faults &faults)
@@ -105,7 +106,7 @@ FlagValue number(std::optional<Quantity> PlanRequest::*member,
           }};
 }
 
-/// The value is one of `values`; `what` names its kind in messages.
+/// The value is one of `values`; `what` is the kind of value, for messages.
 template <typename Member, typename Value, std::size_t N>
 FlagValue word(Member PlanRequest::*member, const char *what,
                const Value (&values)[N]) {

@@ -185,8 +185,8 @@ private:
 
   std::string remedies() const {
     const std::int64_t gpus = options.devices;
-    // One GPU is never suggested, because it has no other rank to share the
-    // work with.
+    // A single GPU is never suggested, because it could not share the work with
+    // another rank.
     std::int64_t below = gpus - 1, above = gpus + 1;
     while (below > 1 && !could(below))
       --below;
@@ -197,7 +197,7 @@ private:
       near.push_back(below);
     if (above <= 2 * gpus)
       near.push_back(above);
-    // --load and --import decide pp and cp, and reject flags for them.
+    // --load and --import decide pp and cp, and reject flags for pp and cp.
     const bool mayAdd = asked.load.empty() && asked.importFile.empty();
     const char *flag = mayAdd && couldShare(gpus, {}, options.cp)   ? "--pp any"
                        : mayAdd && couldShare(gpus, options.pp, {}) ? "--cp any"

@@ -10,10 +10,10 @@
 namespace mtplan::tools {
 
 /// Returns a note if the tensor-parallel ranks repeat most matrix products of
-/// the best plan, else an empty text. The note states the reason, and lists
-/// remedies unless there are pins. Ranks repeat a product only if tp divides
-/// none of the dimensions that may be split, or if a pin requires the
-/// repetition. The outcome must have a plan.
+/// the best plan, else an empty text. The note states the reason. Unless the
+/// request has pins, the note also lists remedies. Ranks repeat a product only
+/// if tp divides none of the dimensions that may be split, or if a pin requires
+/// the repetition. The outcome must have a plan.
 std::string repeatedWorkOf(const PlanOutcome &outcome);
 
 } // namespace mtplan::tools

@@ -1,7 +1,7 @@
 //===- request.h - The request for a plan -----------------------*- C++ -*-===//
 //
-// A request holds the values of all flags, each of which is well-formed.
-// limits.h checks whether the numbers fit a model and a machine.
+// A request holds the values of all flags. Each value is well-formed. limits.h
+// checks whether the numbers fit a model and a machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,8 +65,8 @@ inline std::vector<planner::Split> allSplits() {
           Split::sequence, Split::batch, Split::expert};
 }
 
-/// Returns the splits of tp if `--splits` is not given: all but the split of
-/// the samples, which dp splits.
+/// Returns the splits of tp if `--splits` is not given. `batch` is left out,
+/// because dp splits the samples.
 inline std::vector<planner::Split> defaultSplits() {
   std::vector<planner::Split> splits = allSplits();
   std::erase(splits, planner::Split::batch);
@@ -75,9 +75,9 @@ inline std::vector<planner::Split> defaultSplits() {
 
 inline constexpr std::int64_t kFewGpus = 8;
 
-/// By default, a request leaves only dp, tp and the micro-batch to the search.
-/// The command line leaves further choices to the search (read_flags.h). An
-/// empty file name stands for no file.
+/// With the default values below, the search chooses only dp, tp and the
+/// micro-batch. The command line leaves further choices to the search
+/// (read_flags.h). An empty file name means that there is no file.
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
@@ -86,12 +86,13 @@ struct PlanRequest {
   std::optional<std::int64_t> sequence, layers;
   /// The search chooses each degree from these values.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
-  /// If set, models with experts have cp 1, because a search over both cp and
+  /// If set, cp is 1 for models with experts, because a search over both cp and
   /// ep takes long.
   bool cpNeedsDenseModel = false;
   /// If set, the search chooses the number of recomputed layers for dense
   /// models. On more than kFewGpus GPUs, uneven stages recompute all layers or
-  /// none, because a search over both takes long.
+  /// none, because a search over uneven stages and numbers of layers takes
+  /// long.
   bool opensCounts = false;
   /// If set, the search may offload the optimizer's state if nothing else fits.
   bool offloadsIfNeeded = false;
@@ -109,30 +110,32 @@ struct PlanRequest {
   /// request ignores `unevenCuts`.
   bool asksForCuts = false;
   /// Names the communication that overlaps compute. If empty, the software file
-  /// decides; without a software file, nothing overlaps.
+  /// decides. Without a software file, no communication overlaps.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = allSplits();
-  /// Says whether `splits` also holds for two tensor axes. Otherwise two axes
-  /// do not split the sequence, because a layer would have too many layouts.
+  /// Says whether `splits` also applies to two tensor axes. If not, two tensor
+  /// axes do not split the sequence, because a layer would have too many
+  /// layouts.
   bool asksForSplits = false;
   /// Limits the collectives that may change layouts between operators.
   planner::Choices<planner::StepKind> collectives;
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
   double tolerance = 0.0; ///< as in planner::SearchOptions
-  /// Plans leave this share of a GPU's memory free, unless no plan fits into
-  /// the rest. The share has no effect if `memory` is set or the objective is
-  /// memory.
+  /// Plans leave this share of a GPU's memory free. If no plan fits into the
+  /// rest, plans may use all of the memory. The share has no effect if `memory`
+  /// is set or the objective is memory.
   double keptFree = 0.0;
   std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
   bool emitsCuda = false; ///< write the CUDA program to `output`
-  /// This factor scales the bandwidth of all network levels but the innermost,
-  /// or of the only level.
+  /// This factor scales the bandwidth of all network levels except the
+  /// innermost level. If there is only one level, the factor scales this level.
   double networkScale = 1.0;
-  /// If set, these texts replace the files `model`, `hardware`, `software` and
-  /// `importFile`, whose names still begin messages.
+  /// If set, these texts replace the contents of the files `model`, `hardware`,
+  /// `software` and `importFile`. Messages still begin with the names of the
+  /// files.
   std::string modelText, machineText, softwareText, importText;
   /// Searches call this function often, on the thread that started the search.
   /// An exception ends the search without a result.

@@ -28,8 +28,8 @@ namespace {
 
 const char *const kPhases[] = {"forward", "backward"};
 
-// Returns the names of the tensors. If an earlier tensor has the same name, "@"
-// and the index are appended.
+// Returns the names of the tensors. A name that an earlier tensor already has
+// gets the suffix "@" and the tensor's index.
 std::vector<std::string> keysOf(const SegmentGraph &segment) {
   std::vector<std::string> keys;
   std::set<std::string> seen;
@@ -40,12 +40,12 @@ std::vector<std::string> keysOf(const SegmentGraph &segment) {
   return keys;
 }
 
-/// Describes a kind of values that cross the boundaries of a segment.
+/// Describes one kind of the values that cross the boundaries of a segment.
 struct Side {
   const char *key;
   std::vector<int> SegmentGraph::*tensors;
   std::vector<Layout> SegmentPlan::*layouts;
-  bool makes; ///< true: the segment receives them; false: it sends them
+  bool makes; ///< true: received by the segment; false: sent
 };
 constexpr Side kSides[] = {
     {"carried_in", &SegmentGraph::carriedIn, &SegmentPlan::carriedIn, true},
@@ -185,7 +185,8 @@ private:
     return layout(text, shape, fields.pointerTo(key));
   }
 
-  // Members of the object at `key` that `read` does not read are errors.
+  // Calls `read` for the object at `key`. Each member that `read` does not read
+  // is an error.
   template <typename Read>
   void readMembers(JsonFields &fields, const char *key, Read read) {
     const json *value = fields.need(key);

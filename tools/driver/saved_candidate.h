@@ -1,9 +1,9 @@
 //===- saved_candidate.h - A candidate in a saved plan ----------*- C++ -*-===//
 //
 // A saved candidate has a configuration, the distinct runs of equal layers, and
-// the virtual stages ("parts"), each a list of runs. A run has the strategy of
-// each operator, the state of each parameter, the tensors that are kept for
-// backward, and every layout change.
+// the virtual stages ("parts"), each a list of runs. A run states the strategy
+// of each operator, the planner::ParameterState of each parameter, the tensors
+// that are kept for backward, and every layout change.
 //
 //===----------------------------------------------------------------------===//
 

@@ -145,8 +145,8 @@ private:
     });
   }
 
-  // Builds the problem from the saved flags, on the saved machine and software
-  // unless --hardware or --software replaces them.
+  // Builds the problem from the saved flags, the saved machine and the saved
+  // software. --hardware and --software replace the machine and the software.
   bool readProblem(JsonFields &fields) {
     Flags asked;
     const json *request = fields.need("asked");
@@ -182,8 +182,8 @@ private:
     return errors.empty();
   }
 
-  // Extends the JSON pointer in an error about the embedded machine or software
-  // to a pointer into this file.
+  // Converts the JSON pointer in an error about the embedded machine or
+  // software into a pointer into this file.
   std::string placed(const std::string &error) const {
     for (auto [name, key] : {std::pair(outcome.asked.hardware, "/machine"),
                              std::pair(outcome.asked.software, "/software")})
@@ -410,7 +410,7 @@ private:
 
 } // namespace
 
-// nlohmann::json writes infinite seconds as null.
+// Infinite times become null, because nlohmann::json writes infinity as null.
 std::string savedPlanOf(const PlanOutcome &outcome) {
   const Problem &problem = *outcome.problem;
   const ir::LoadedModel &model = problem.model;

@@ -2,8 +2,8 @@
 //
 // The file holds the request, the machine, the software and the candidates
 // (saved_candidate.h), and names the model. docs/plan-files.md lists the keys.
-// A loaded plan is priced again; its saved step time is only compared with the
-// new one.
+// A loaded plan is priced again. The saved step time is only compared with the
+// new step time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@ namespace mtplan::tools {
 /// gives the same report.
 std::string savedPlanOf(const PlanOutcome &outcome);
 
-/// Reads the file that --load names and savedPlanOf() made. Errors start with
-/// the file's name and a JSON pointer.
+/// Reads the file that --load names. savedPlanOf() wrote the file. Errors start
+/// with the file's name and a JSON pointer.
 /// \param flags  must have --load. MODEL and the replaceable flags, if given,
-///   replace the saved ones. With a replaceable flag, only the best plan is
+///   replace the saved values. With a replaceable flag, only the best plan is
 ///   priced.
 PlanOutcome loadPlan(const Flags &flags);
 

@@ -1,8 +1,8 @@
 //===- search_problem.cpp - From a problem to its plans -------------------===//
 //
 // The search first leaves a share of each GPU's memory free, because the memory
-// model does not cover fragmentation and unusually long batches. If nothing
-// fits, plans may fill the memory; if still nothing fits, the optimizer's state
+// model does not cover fragmentation and unusually long batches. If no plan
+// fits, plans may fill the memory. If still no plan fits, the optimizer's state
 // may be on the host.
 //
 //===----------------------------------------------------------------------===//
@@ -16,8 +16,9 @@ namespace mtplan::tools {
 
 namespace {
 
-// Solves the smallest candidate, to report its memory by class. The search
-// itself solves no candidate whose lower bound exceeds the device's memory.
+// Solves the candidate that needs the least memory, to report its memory by
+// class. The search itself does not solve candidates whose lower bound exceeds
+// the device's memory.
 void findNearest(const Problem &problem, planner::SearchResult &result) {
   const planner::Rejection *least = nullptr;
   for (const planner::Rejection &rejection : result.rejections)

@@ -46,10 +46,10 @@ struct Trace {
   std::vector<TraceFlow> flows;
 };
 
-/// Writes trace event JSON. Rounds times to nanoseconds first, so that adjacent
-/// events do not overlap. Leaves out, with an error, events with a negative
-/// duration or with times that are not finite or beyond 100 days, and arrows
-/// from or to missing events.
+/// Writes trace event JSON. Times are rounded to nanoseconds first, so that
+/// adjacent events do not overlap. An event is left out, with an error, if its
+/// duration is negative or a time is not finite or beyond 100 days. An arrow is
+/// left out, with an error, if one of its events is missing.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 

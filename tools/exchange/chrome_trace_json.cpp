@@ -150,7 +150,7 @@ private:
 
   const Trace &trace;
   std::vector<std::string> &errors;
-  // Has an entry per event, which is empty if the event is left out.
+  // Holds an entry per event. The entry is empty if the event is left out.
   std::vector<std::optional<Span>> spans;
   std::string out;
   std::size_t failures = 0;

@@ -1,8 +1,8 @@
 //===- deepspeed.h - DeepSpeed's JSON ---------------------------*- C++ -*-===//
 //
-// In DeepSpeed, the model and the pipeline are code. The file states only
-// batches, precision, tensor and sequence parallelism, ZeRO, offloading and
-// recomputation.
+// DeepSpeed takes the model and the pipeline from code. The JSON file states
+// only batches, precision, tensor and sequence parallelism, ZeRO, offloading
+// and recomputation.
 //
 //===----------------------------------------------------------------------===//
 

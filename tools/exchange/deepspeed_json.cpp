@@ -113,7 +113,7 @@ private:
   }
 
   // DeepSpeed accepts this section, but takes the number of stages from the
-  // code. writeDeepSpeed states the number here.
+  // code. writeDeepSpeed writes the number into this section.
   void stages() {
     JsonFields pipeline = section("pipeline");
     config.training.overlapPipeline = false; // stages wait for messages
@@ -160,7 +160,8 @@ private:
     config.training.fp32Gradients = wide || config.precision == Precision::fp32;
   }
 
-  // The number of replicas, p.dp, must be set.
+  // Reads the options of ZeRO. The number of replicas, p.dp, must be set
+  // before.
   void zero() {
     JsonFields z = section("zero_optimization");
     p.zeroStage = static_cast<int>(z.integer("stage", 0, 3, 0));
@@ -380,7 +381,7 @@ TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch) {
 
 namespace {
 
-// Notes the choices that DeepSpeed reads from code.
+// Adds a note for each choice that DeepSpeed takes from code.
 void addNotes(const Parallelism &p, Exported &out) {
   if (p.pp > 1)
     out.note(fmt::format("DeepSpeed takes {} pipeline stages from the code: "
@@ -460,8 +461,9 @@ ordered_json zeroSection(const TrainerConfig &config) {
 Exported writeDeepSpeed(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json root;
-  // With tensor ranks, DeepSpeed computes the global batch from all ranks
-  // instead of all replicas, and rejects a stated batch that differs.
+  // With tensor parallelism, DeepSpeed computes the global batch from the
+  // number of all ranks instead of the number of replicas, and rejects a file
+  // that states another global batch.
   if (p.tp == 1)
     root["train_batch_size"] = p.globalBatch;
   root["train_micro_batch_size_per_gpu"] = p.microBatch;

@@ -14,8 +14,8 @@ namespace mtplan::tools {
 /// violation becomes an error; nothing throws.
 TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 
-/// Writes one option per line. Reading the options gives the same
-/// configuration, as far as Megatron-LM can express it.
+/// Writes one option per line. readMegatron() of the result gives the same
+/// configuration, except for choices that Megatron-LM cannot express.
 Exported writeMegatron(const TrainerConfig &config);
 
 /// Returns the number of rows of Megatron-LM's embedding table.

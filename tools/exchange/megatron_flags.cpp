@@ -1,8 +1,8 @@
 //===- megatron_flags.cpp - Options of Megatron-LM ------------------------===//
 //
 // The tables follow megatron/training/arguments.py and the configuration
-// classes of megatron/core, as of 2026. An option in no table is an error,
-// because it might change the run.
+// classes of megatron/core, as of 2026. An option that no table lists is an
+// error, because the option might change the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +24,9 @@ namespace mtplan::tools {
 namespace {
 
 enum class Role : std::uint8_t {
-  switched,   // planned, without a value
-  single,     // planned, with one value
-  many,       // planned, with any number of values
+  switched,   // affects the plan; takes no value
+  single,     // affects the plan; takes one value
+  many,       // affects the plan; takes any number of values
   irrelevant, // has no effect on the plan
   refused,    // has an effect that mtplan cannot plan
   unknown,
@@ -222,8 +222,8 @@ bool isOption(const std::string &word) {
   return word.size() > 2 && word.starts_with("--");
 }
 
-// Returns the index of the word after the first script name, or 0 if there is
-// none or if an option that mtplan plans comes earlier.
+// Returns the index of the word after the first script name. Returns 0 if there
+// is no script name, or if an option that affects the plan comes earlier.
 std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i].text;
@@ -287,8 +287,7 @@ void MegatronFlags::accept(Use use, std::vector<std::string> &warnings) {
   std::size_t wanted = option.role == Role::switched ? 0 : 1;
   switch (option.role) {
   case Role::irrelevant: {
-    std::string line =
-        fmt::format("--{}: changes nothing that is planned", use.name);
+    std::string line = fmt::format("--{}: has no effect on the plan", use.name);
     if (std::ranges::find(warnings, line) == warnings.end() &&
         warnings.size() < 2 * kMostComplaints)
       warnings.push_back(std::move(line));

@@ -1,6 +1,6 @@
 //===- megatron_flags.h - Options of Megatron-LM ----------------*- C++ -*-===//
 //
-// A layout is Megatron-LM's notation of an uneven pipeline, such as
+// A layout is Megatron-LM's notation for an uneven pipeline, such as
 // "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m a layer that predicts
 // further tokens, and L the loss. A bar separates virtual stages, and *n
 // repeats the preceding letter or bracket. Commas and blanks are ignored.
@@ -22,11 +22,12 @@ namespace mtplan::tools {
 
 class MegatronFlags {
 public:
-  /// Skips the launcher's words up to the first word that ends in ".py", unless
-  /// an option that mtplan plans comes earlier. Options without effect on a
-  /// plan go to `warnings`. Errors, including those of the methods below, go to
-  /// `notes`: unknown options, options that mtplan cannot plan, wrong numbers
-  /// of values, and contradicting repetitions.
+  /// Skips the launcher's words, up to the first word that ends in ".py". Skips
+  /// nothing if an option that affects the plan comes earlier. Options without
+  /// effect on a plan go to `warnings`. Errors go to `notes`: unknown options,
+  /// options that mtplan cannot plan, wrong numbers of values, and
+  /// contradicting repetitions. The methods below add their errors to `notes`
+  /// as well.
   MegatronFlags(const std::vector<ShellWord> &words,
                 std::vector<std::string> &warnings,
                 std::vector<std::string> &notes);

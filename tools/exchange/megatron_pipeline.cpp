@@ -1,10 +1,10 @@
 //===- megatron_pipeline.cpp - Layers of Megatron-LM's stages -------------===//
 //
-// Megatron-LM assigns layers in four ways: evenly, evenly except for given
-// numbers in the first and the last stage, with the embedding or the loss
-// counted as a layer, and by a layout. Megatron-LM has silently dropped layers
-// in two of these ways. Here, it is an error if the layers of the stages do not
-// add up to the model's.
+// Megatron-LM has four ways to assign layers to stages: evenly; evenly except
+// for given numbers in the first and the last stage; evenly with the embedding
+// or the loss counted as a layer; and by a layout. In two of these ways,
+// versions of Megatron-LM silently dropped layers. This reader reports an error
+// if the layers of the stages do not add up to the layers of the model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,7 +119,8 @@ struct PipelinePart {
   int losses = 0;     ///< letters L
 };
 
-// `errors` must be empty; new errors name the column.
+// Reads a layout. `errors` must be empty; the errors that this function adds
+// name the column.
 std::vector<PipelinePart> partsOf(const std::string &layout,
                                   std::vector<std::string> &errors) {
   std::vector<PipelinePart> parts(1);

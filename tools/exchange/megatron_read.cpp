@@ -157,7 +157,7 @@ void readTraining(const MegatronFlags &flags, TrainerConfig &config) {
   config.precision = flags.given("bf16")   ? Precision::bf16
                      : flags.given("fp16") ? Precision::fp16
                                            : Precision::fp32;
-  // By default, Megatron-LM keeps gradients in fp32 if weights are bf16.
+  // By default, Megatron-LM keeps gradients in fp32 if weights are in bf16.
   bool reduced = flags.given("grad-reduce-in-bf16");
   bool full = flags.given("accumulate-allreduce-grads-in-fp32");
   if (reduced && full)
@@ -234,7 +234,7 @@ void readFull(const MegatronFlags &flags, TrainerConfig &config) {
     most = std::max<std::int64_t>(most, part);
   if (most > 0 && count > most)
     config.fail(fmt::format("--recompute-num-layers {} is more than the {} "
-                            "layers of a part; nearest: {}",
+                            "layers of a virtual stage; nearest: {}",
                             count, most, most));
   p.recomputeLayers = static_cast<int>(count);
 }

@@ -111,8 +111,8 @@ private:
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
-  // Returns the number of layers of each stage. Returns an empty list if the
-  // virtual stages of a stage differ in their numbers of layers.
+  // Returns the number of layers of each stage. Returns an empty list if a
+  // stage has virtual stages of different sizes.
   std::vector<int> alikeChunks() const {
     auto count = static_cast<std::size_t>(p.pp);
     if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))
@@ -181,8 +181,8 @@ private:
   }
 
   // Megatron-LM overlaps all-gathers of weights only with ZeRO, and only if
-  // reductions of gradients overlap too. It overlaps sends only in interleaved
-  // schedules.
+  // reductions of gradients overlap too. Megatron-LM overlaps sends only in
+  // interleaved schedules.
   void overlaps() {
     const TrainingKnobs &t = config.training;
     putIf(t.overlapGradReduce, "overlap-grad-reduce");

@@ -2,8 +2,7 @@
 //
 // `mtplan -o` writes predicted.json: the time of each class of instructions,
 // and the simulated step. mtrun prints these times beside measured times, and
-// adds the simulated step to its trace. Readers reject other versions of the
-// file.
+// adds the simulated step to its trace. Readers reject files of other versions.
 //
 //===----------------------------------------------------------------------===//
 

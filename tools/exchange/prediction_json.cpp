@@ -21,7 +21,7 @@ constexpr int kPredictionVersion = 1;
 // that textOf() writes.
 double numberOf(const json &value) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))
-    throw std::runtime_error("a number is wanted, not " + value.dump());
+    throw std::runtime_error("expected a number, got " + value.dump());
   return value.get<double>();
 }
 

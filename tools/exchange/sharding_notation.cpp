@@ -131,11 +131,11 @@ std::optional<Layout> readPartitionSpec(const std::string &text,
 // DTensor
 //
 // DTensor lists one placement per axis, in the order of the mesh. An axis that
-// splits a dimension is a _StridedShard if axes later in the mesh are major to
-// it in this dimension, and otherwise a Shard. The split factor of a
-// _StridedShard is the product of the sizes of these later axes. The reader
-// inserts the axes from the last to the first, each after the axes that its
-// split factor counts.
+// splits a dimension is written as a _StridedShard if, in this dimension, axes
+// that are later in the mesh are major to the axis. Otherwise the axis is
+// written as a Shard. The split factor of a _StridedShard is the product of the
+// sizes of these later axes. The reader inserts the axes from the last to the
+// first, each axis after the axes whose sizes give its split factor.
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -11,8 +11,8 @@
 //
 // Only DTensor can express a partial maximum, and Mesh-TensorFlow has no
 // partial layouts. A writer returns "", with an error, if the notation cannot
-// express the layout. A reader returns nothing on an error, whose message
-// starts with the column.
+// express the layout. On an error, a reader returns nothing. The message of the
+// error starts with the column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ std::string writeMeshTensorflow(const planner::Layout &layout,
                                 const std::vector<NamedDim> &dims,
                                 const planner::Mesh &mesh, Errors &errors);
 /// Reads rules such as "batch:dp". An axis that splits two dimensions is an
-/// error, and so is an axis whose size does not divide its dimension.
+/// error. An axis whose size does not divide its dimension is an error, too.
 std::optional<planner::Layout>
 readMeshTensorflow(const std::string &rules, const std::vector<NamedDim> &dims,
                    const planner::Mesh &mesh, Errors &errors);

@@ -19,7 +19,7 @@ struct NamedMesh {
   std::string name;
   planner::Mesh mesh;
 };
-/// Reads the form of writeShardyMesh().
+/// Reads a text in the form that writeShardyMesh() writes.
 std::optional<NamedMesh> readShardyMesh(const std::string &text,
                                         Errors &errors);
 
@@ -31,11 +31,11 @@ std::string writeShardy(const planner::Layout &layout,
 /// Holds a Shardy attribute, including the properties that a Layout lacks.
 struct ShardyLayout {
   planner::Layout layout;
-  std::vector<bool> open; ///< per dimension: propagation may split it further
-  std::vector<int> priorities; ///< per dimension; 0 comes first
+  std::vector<bool> open;      ///< by dimension: propagation may add axes
+  std::vector<int> priorities; ///< by dimension; 0 comes first
 };
-/// Reads the form of writeShardy(), with optional open dimensions, priorities
-/// and replicated axes.
+/// Reads a text in the form that writeShardy() writes. The text may also have
+/// open dimensions, priorities and replicated axes.
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
 

@@ -11,8 +11,8 @@ namespace mtplan::tools {
 
 namespace {
 
-// Only the first errors are reported, because later ones often follow from
-// them.
+// Only the first errors are reported, because later errors often follow from
+// earlier errors.
 constexpr std::size_t kMostErrors = 20;
 
 class Splitter {

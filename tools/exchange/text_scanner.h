@@ -13,15 +13,16 @@
 
 namespace mtplan::tools {
 
-/// Reads a text from left to right, up to the first error, so that callers need
-/// not check each step.
+/// Reads a text from left to right. After the first error, all methods do
+/// nothing, so that callers need not check each step.
 class TextScanner {
 public:
   explicit TextScanner(const std::string &source) : text(source) {}
 
   /// Skips blanks, and reads `token` if it comes next.
   bool accept(std::string_view token);
-  /// Reads `token`. Fails on any other text, like the methods below.
+  /// Reads `token`. Fails on any other text, and so do quoted(), integer() and
+  /// expectEnd().
   void expect(std::string_view token);
   /// Reads letters, digits, `_` and `.`; returns "" if none come next.
   std::string word();
@@ -64,7 +65,7 @@ private:
 /// Returns "dp, tp and cp", or "none", for messages.
 std::string axisNames(const planner::Mesh &mesh);
 
-/// Quotes `name`, and escapes quotes and backslashes in it.
+/// Puts `name` in quotes, and escapes the quotes and backslashes of `name`.
 std::string quotedName(const std::string &name, char quote);
 
 } // namespace mtplan::tools

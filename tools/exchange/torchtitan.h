@@ -1,7 +1,8 @@
 //===- torchtitan.h - torchtitan's TOML, accelerate's YAML ------*- C++ -*-===//
 //
 // A torchtitan job has the sections [parallelism], [training] and
-// [activation_checkpoint]. Newer versions keep the names in Python dataclasses.
+// [activation_checkpoint]. Newer versions of torchtitan use the same names in
+// Python dataclasses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,11 +36,11 @@ struct NamedSchedule {
   planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
   /// If set, a rank has several virtual stages, two by default.
   bool manyChunks = false;
-  std::string note; ///< how mtplan's schedule differs; empty: not at all
+  std::string note; ///< how mtplan's schedule differs, or empty
 };
 
-/// Accepts the names of torch.distributed.pipelining, and "ZBV", in any case.
-/// Returns nothing for other names.
+/// Accepts the names of torch.distributed.pipelining, and "ZBV", in lower or
+/// upper case. Returns nothing for other names.
 std::optional<NamedSchedule> scheduleNamed(const std::string &name);
 
 std::string scheduleNames();

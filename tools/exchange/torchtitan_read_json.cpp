@@ -31,9 +31,9 @@ void failAt(const toml::source_region &where, const std::string &what,
 }
 
 // Returns the first line with a dotted key of more than 32 parts, or 0. toml++
-// does not limit the depth of keys and frees tables recursively, so that deep
-// keys could overflow the stack. Dots in strings also count. Separators reset
-// the count, and adjacent dots count once.
+// does not limit the depth of keys, and frees tables recursively. Therefore a
+// deep key could overflow the stack. Dots in strings also count. Separators
+// reset the count, and adjacent dots count once.
 std::size_t lineTooDeep(const std::string &text) {
   constexpr int kMostDots = 31;
   std::size_t line = 1;
@@ -209,7 +209,8 @@ private:
     if (shard == 1)
       return;
     // With a pipeline, the mode "default" keeps parameters gathered after
-    // forward, so that not every micro-batch gathers them again.
+    // forward, so that the parameters are not gathered again for every
+    // micro-batch.
     p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
     p.zeroRanks = static_cast<int>(shard);
     config.training.overlapGradReduce = true;

@@ -2,7 +2,7 @@
 //
 // A dictionary in a model's configuration maps module names to splits of
 // weights: {"layers.*.self_attn.q_proj": "colwise", ...}. A DistributedConfig
-// overrides the dictionary, with names that start at the whole model:
+// overrides the dictionary. Its names begin at the root module:
 // "model.layers.*.self_attn.q_proj". Each model family has its own names for
 // the same operators.
 //
@@ -31,7 +31,7 @@ struct PlanPins {
 PlanPins readTpPlan(const std::string &text, const std::string &family);
 
 /// Describes a weight of shape [in][out] or [vocabulary][hidden]. The mesh of
-/// its layout has an axis "tp".
+/// the layout has an axis "tp".
 struct PlacedParameter {
   std::string name; ///< "h.*.attn.q.weight" or "h.3.attn.q.weight"
   planner::Layout layout;

@@ -33,8 +33,8 @@ struct Family {
   std::vector<std::string_view> names;
   std::string_view prefix; ///< of modules of the base model: "model."
   std::vector<TpModule> modules;
-  /// Says why transformers cannot run the family on tensor ranks; empty: it
-  /// can.
+  /// Says why transformers cannot run the family on tensor ranks; empty if
+  /// transformers can.
   std::string_view unable;
 };
 
@@ -190,7 +190,8 @@ std::string numbered(std::string_view pattern, const std::string &number) {
   return name;
 }
 
-// Some files put the name of the base model before a module's name.
+// Removes the name of the base model, which some files put before a module's
+// name.
 std::string withoutBase(const std::string &module) {
   for (std::string_view base : {"model.", "transformer.", "gpt_neox."})
     if (module.starts_with(base))
@@ -303,8 +304,8 @@ public:
               Exported &exported)
       : parameters(all), axis(tensorAxis), out(exported) {}
 
-  /// Returns the module's style; "" if the model lacks the module's weights,
-  /// or, with a refusal, if no style fits all of them.
+  /// Returns the module's style. Returns "" if the model lacks the module's
+  /// weights. Returns "", with a refusal, if no style fits all weights.
   std::string_view find(const TpModule &module) {
     std::string_view style;
     std::string first;
@@ -346,8 +347,8 @@ private:
   Exported &out;
 };
 
-// The input of a row-split product must come from column-split products.
-// Modules exchange no other sharded values.
+// Checks that the input of a row-split product comes from column-split
+// products. Modules exchange no other sharded values.
 void refuseBrokenChains(
     const std::vector<std::pair<const TpModule *, std::string_view>> &styles,
     Exported &out) {

@@ -86,7 +86,7 @@ public:
     const ModelFacts &m = config.model;
     if (m.expertsPerToken > 0 && m.expertsPerToken > m.experts)
       fail(fmt::format(
-          "{} is more than the experts there are, {} {}; nearest: {}",
+          "{} is more than the number of experts, {} {}; nearest: {}",
           names.say(names.topk, m.expertsPerToken), names.experts, m.experts,
           m.experts));
     if (p.ep == 1)
@@ -111,7 +111,7 @@ private:
 };
 
 // Divides the global batch by `unit`. Returns false, with an error, if `unit`
-// does not divide it.
+// does not divide the batch.
 bool divide(const BatchTriple &triple, std::int64_t unit,
             const std::string &unitName, std::int64_t &quotient,
             std::vector<std::string> &errors) {
@@ -290,7 +290,7 @@ void noteIrrelevant(base::JsonFields &from,
                     TrainerConfig &config) {
   for (const std::string &key : keys)
     if (from.find(key))
-      config.warn(from.pointerTo(key) + ": changes nothing that is planned");
+      config.warn(from.pointerTo(key) + ": has no effect on the plan");
 }
 
 } // namespace mtplan::tools

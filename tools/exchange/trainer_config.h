@@ -1,11 +1,11 @@
 //===- trainer_config.h - The configuration of a trainer --------*- C++ -*-===//
 //
-// Readers of all notations fill a TrainerConfig, and writers print one. Fields
-// that a notation cannot express keep their defaults.
+// The reader of each notation fills a TrainerConfig, and the writer prints a
+// TrainerConfig. Fields that a notation cannot express keep their defaults.
 //
-// Readers share the checks below. A message has the option's name in the
-// notation, the two contradicting numbers, and the nearest numbers that are
-// legal. Only given numbers are checked.
+// Readers share the checks below. A message states the option's name in the
+// notation, the two contradicting numbers, and the nearest legal numbers.
+// Numbers that are not given are not checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,17 +29,17 @@ namespace mtplan::tools {
 enum class NormKind : std::uint8_t { layerNorm, rmsNorm };
 enum class PositionKind : std::uint8_t { learned, rope, none };
 
-/// Describes the model as far as the configuration states it; 0 stands for an
-/// unknown number.
+/// Holds the facts about the model that the configuration states. The number 0
+/// means that a fact is unknown.
 struct ModelFacts {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kvHeads = 0;   ///< heads, unless heads are grouped
+  std::int64_t kvHeads = 0;   ///< equal to `heads` without grouped heads
   std::int64_t headWidth = 0; ///< given only if it is not hidden / heads
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;           ///< rows without padding
-  std::int64_t vocabMultiple = 128; ///< pads vocab to a multiple of this * tp
+  std::int64_t vocabMultiple = 128; ///< this * tp divides the padded vocab
   std::int64_t sequence = 0;
   std::int64_t experts = 0;
   std::int64_t expertsPerToken = 0;
@@ -55,7 +55,7 @@ struct ModelFacts {
   double normEpsilon = 1e-5;
   PositionKind position = PositionKind::learned;
   double rotaryBase = 10'000;
-  double rotaryShare = 1; ///< of a head's features
+  double rotaryShare = 1; ///< share of a head's features
   bool operator==(const ModelFacts &) const = default;
 };
 
@@ -88,12 +88,12 @@ struct TrainerConfig {
   void warn(std::string message) { warnings.push_back(std::move(message)); }
 };
 
-/// Holds facts that a trainer reads from its launcher or its code; 0 stands for
-/// an unknown number.
+/// Holds facts that a trainer reads from its launcher or its code. The number 0
+/// means that a fact is unknown.
 struct Launch {
   std::int64_t gpus = 1;
   int stages = 1;          ///< pipeline stages, if the file lacks them
-  std::int64_t layers = 0; ///< of the model
+  std::int64_t layers = 0; ///< layers of the model
   std::int64_t sequence = 0;
   std::int64_t microBatch = 0;  ///< used if the file has none
   std::int64_t globalBatch = 0; ///< used if the file has none
@@ -101,11 +101,12 @@ struct Launch {
 
 struct Exported {
   std::string text;
-  /// Lists facts that belong elsewhere, such as the code of the model, and
-  /// differences that change neither what ranks hold nor what they send.
+  /// Lists settings that the user has to make elsewhere, such as in the model's
+  /// code, and differences that change neither the memory nor the messages of
+  /// ranks.
   std::vector<std::string> notes;
-  /// Lists the reasons why the format would run another plan. If there is one,
-  /// the text must not be used.
+  /// Lists the reasons why the trainer would run another plan. If there is a
+  /// reason, `text` must not be used.
   std::vector<std::string> refusals;
 
   void note(std::string line) { notes.push_back(std::move(line)); }
@@ -114,13 +115,14 @@ struct Exported {
 
 /// Refuses a plan whose tensor ranks split the sequence, for a trainer whose
 /// tensor ranks hold all positions.
-/// \param trainer  "DeepSpeed"
+/// \param trainer  name for messages, such as "DeepSpeed"
 void refuseSequenceSplit(int tensorRanks, const std::string &trainer,
                          Exported &out);
 
-/// Compares a plan with the configuration that a reader makes of its export.
-/// Adds a refusal for each of the reader's errors and each difference.
-/// \param trainer  "Megatron-LM"
+/// Compares a plan with the configuration that a reader returns for the
+/// exported plan. Adds a refusal for each error of the reader or, if there are
+/// no errors, for each difference.
+/// \param trainer  name for messages, such as "Megatron-LM"
 void refuseOtherPlan(const planner::Parallelism &planned,
                      const TrainerConfig &read, const std::string &trainer,
                      Exported &out);
@@ -128,7 +130,7 @@ void refuseOtherPlan(const planner::Parallelism &planned,
 /// Holds the option names of a notation. An option that the notation lacks has
 /// an empty name.
 struct TrainerNames {
-  std::string assign; ///< between name and value: " " or ": "
+  std::string assign; ///< text between name and value: " " or ": "
   std::string tp, pp, cp, ep, sequenceParallel, virtualStages;
   std::string microBatch, globalBatch;
   std::string layers, hidden, heads, kvHeads, ffn, sequence, experts, topk;
@@ -167,7 +169,7 @@ struct BatchTriple {
 bool completeTriple(BatchTriple &triple, std::int64_t replicas,
                     std::vector<std::string> &errors);
 
-/// Marks `keys` as known, and adds a warning for each that is given.
+/// Marks `keys` as known, and adds a warning for each key that is given.
 void noteIrrelevant(base::JsonFields &from,
                     const std::vector<std::string> &keys,
                     TrainerConfig &config);

@@ -102,8 +102,8 @@ std::optional<PlannedCandidate> solve(const Problem &problem,
       problem.options, machine, config, {kNever, 0}, cache, ignored);
 }
 
-// Describes the chosen plan. Solves its configuration without a memory limit,
-// too, to show the cost of the limit.
+// Describes the chosen plan. To show the cost of the memory limit, also solves
+// the plan's configuration without a limit.
 std::string chosenText(const PlanOutcome &outcome) {
   const PlannedCandidate &best = *outcome.best();
   planner::Machine unlimited = outcome.problem->machine;
@@ -209,7 +209,7 @@ std::string answerTo(const std::string &words, const PlanOutcome &narrower,
     return answer + "; the search did not include it";
   if (plan->time.step < outcome.result.fastestStep())
     return answer + "; the search did not find it";
-  // A plan that is faster than the chosen plan is less simple.
+  // If this plan is faster than the chosen plan, the chosen plan is simpler.
   const planner::Simplicity its =
       planner::simplicityOf(narrower.problem->graph, *plan);
   const planner::Simplicity ours =

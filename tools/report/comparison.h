@@ -11,7 +11,7 @@
 namespace mtplan::tools {
 
 /// Returns "tensor communication +9.70 s, compute -1.20 s": the largest
-/// differences of `plan` to `best`.
+/// differences in time between `plan` and `best`.
 std::string differencesText(const planner::PlannedCandidate &plan,
                             const planner::PlannedCandidate &best);
 
@@ -25,21 +25,21 @@ std::string shortageText(const planner::MemoryUse &memory);
 std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
-/// Returns the additional step time in percent. For a candidate that is not
-/// solved to the end, because it cannot win, returns a range from its lower
-/// bound to the plan found.
+/// Returns the additional step time in percent. If the search left the
+/// candidate unfinished, because the candidate cannot win, returns the range
+/// from its lower bound to the plan found.
 std::string slowdownText(const planner::PlannedCandidate &plan,
                          const planner::PlannedCandidate &best);
 
-/// Returns a line for the best plan, each other listed plan, and each mesh
-/// without a plan. The lines state additional times or missing memory. If the
-/// search has only a lower bound for a mesh, this function solves the nearest
-/// candidate.
+/// Returns one line for the best plan, for each other listed plan, and for each
+/// mesh without a plan. The lines state additional times or missing memory. If
+/// the search has only a lower bound for a mesh, this function solves the
+/// nearest candidate.
 std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
 
 /// Says how the best plan of a narrower search differs from the outcome's best
-/// plan, or why the narrower search found none.
-/// \param words     what narrows the search: "tp=8 zero=1"
+/// plan, or why the narrower search found no plan.
+/// \param words     flags that narrow the search: "tp=8 zero=1"
 /// \param narrower  outcome of the narrower search, which may have errors
 std::string answerTo(const std::string &words, const PlanOutcome &narrower,
                      const PlanOutcome &outcome);

@@ -19,8 +19,9 @@ namespace mtplan::tools {
 
 namespace {
 
-// Adds a note about fp8 products, which the user must enable in the trainer.
-// Refuses tiles, except for DeepSpeed, whose models can use tiles.
+// Adds a note about fp8 products, because the user must enable them in the
+// trainer. Refuses tiles for all trainers except DeepSpeed, whose models can
+// use tiles.
 void judgeWeights(const PlanOutcome &outcome, ExportKind kind, Exported &out) {
   PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
   const std::string tiled = tiledText(facts);

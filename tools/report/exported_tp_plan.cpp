@@ -37,14 +37,15 @@ void addRun(const planner::ModelGraph &graph, const SegmentPlan &run, int axis,
       Layout used =
           planner::operandLayout(op, run.strategies[o], static_cast<int>(i));
       const std::string &name = graph.parameters[at(p)].name;
-      // One rank alone adds a bias to partial sums.
+      // If a bias is added to partial sums, only one rank adds the bias. Such a
+      // bias may be stored in any layout.
       const int place = planner::placementOf(used, axis);
       if (place != planner::kPartial &&
           planner::placementOf(run.parameters[at(p)]->stored, axis) != place)
         out.refuse(fmt::format(
-            "{} is stored otherwise over tp than it is used, which "
-            "transformers does not do; nearest: --splits column,row,head,vocab,"
-            " or --export dtensor",
+            "{} is stored in another layout over tp than it is used in, which "
+            "transformers does not support; nearest: --splits "
+            "column,row,head,vocab, or --export dtensor",
             nameOfLayers(name, run.first, run.count)));
       if (op.name == "lm_head" && name == "wte.weight") {
         std::swap(used.dims[0], used.dims[1]);

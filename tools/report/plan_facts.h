@@ -1,7 +1,8 @@
 //===- plan_facts.h - Facts of a plan, for all reports ----------*- C++ -*-===//
 //
-// All reports share these facts of one candidate. Quantities have their own
-// types; the writers convert them to GiB and ms.
+// All reports share these facts about one candidate. Quantities have the
+// planner's types, such as planner::Bytes. The writers of reports convert
+// quantities to GiB and ms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,9 +66,9 @@ struct ParameterFact {
   std::vector<std::int64_t> shape; ///< per GPU
   std::vector<std::int64_t> globalShape;
   planner::Bytes bytes; ///< of the shard on one GPU
-  /// If set, the tensor axis reduces the gradient once per step instead of in
-  /// each micro-batch.
-  bool isReducedOncePerStep = false; ///< over some tensor axis
+  /// If set, the gradient is reduced over a tensor axis once per step instead
+  /// of in each micro-batch.
+  bool isReducedOncePerStep = false;
   bool operator==(const ParameterFact &) const = default;
 };
 
@@ -88,7 +89,8 @@ struct PlanFacts {
   std::vector<RunFact> runs;
   std::vector<planner::LedgerEntry> collectives;
   double tokensPerSecond = 0.0;
-  /// Is the rate of the model's matrix products per GPU, without recomputation.
+  /// Holds the rate of the model's matrix products per GPU, without
+  /// recomputation.
   planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
@@ -105,8 +107,8 @@ int nodesOf(const Problem &problem);
 /// Returns "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1".
 std::string configText(const planner::Parallelism &config);
 
-/// Returns the reason why the faster plan is less simple than the chosen one,
-/// as a predicate: "has 6 kinds of layers".
+/// Returns the reason why the faster plan is less simple than the chosen plan.
+/// The reason is a predicate: "has 6 kinds of layers".
 std::string complicationOf(const planner::FasterPlan &faster);
 
 /// Returns "Optimal over 34 candidates, 29 of them excluded by bounds". The
@@ -115,9 +117,9 @@ std::string claimText(const PlanOutcome &outcome);
 
 struct StageFact {
   planner::MemoryUse memory; ///< of one of the stage's GPUs
-  /// Sums compute, layout changes and the update of a step. Messages between
-  /// stages are excluded, and so is traffic of parameters and gradients that
-  /// runs once a step or beside compute.
+  /// Sums compute, layout changes and the update of a step. Excludes messages
+  /// between stages. Also excludes traffic of parameters and gradients that
+  /// runs once per step or overlaps compute.
   planner::Seconds busy;
 };
 
@@ -129,7 +131,7 @@ std::vector<StageFact> stagesOf(const Problem &problem, const PlanFacts &facts,
 struct Send {
   int from = 0, to = 0; ///< virtual stages, in the model's order
   planner::LedgerPhase phase{};
-  std::string segment; ///< produces the value
+  std::string segment; ///< the segment that produces the value
   planner::Bytes bytes;
   planner::Seconds time;
 };
@@ -154,11 +156,12 @@ std::vector<TiedSum> tiedSumsOf(const Problem &problem, const PlanFacts &facts,
 
 /// Describes the all-gather over all ranks that precedes each update. Each rank
 /// contributes its sum of squared gradients, the rounding error of this sum,
-/// and the values for the log, all in double precision. The sums also show an
-/// overflow. GPUs also all-gather the sums device to device, so that they need
-/// not wait for the host. The planner predicts no time for this all-gather.
+/// and the values for the log, all in double precision. The sums also reveal
+/// overflows. GPUs also all-gather the sums from device to device, so that
+/// devices need not wait for the host. The planner predicts no time for this
+/// all-gather.
 struct Agreement {
-  planner::Bytes bytes; ///< of one rank
+  planner::Bytes bytes; ///< contribution of one rank
   std::string values;   ///< "gradient norm, overflow, loss"
 };
 
@@ -168,12 +171,12 @@ std::optional<Agreement> agreementOf(const PlanFacts &facts,
 /// Sums the collectives or messages of a step over one rank of every stage.
 struct Traffic {
   std::int64_t count = 0;
-  planner::Bytes bytes;  ///< the inputs of the collectives
-  planner::Seconds time; ///< including time beside compute
+  planner::Bytes bytes;  ///< size of the inputs of the collectives
+  planner::Seconds time; ///< including time hidden by compute
 };
 
-/// Returns the traffic by the name of the axis; "pp" has the messages and sums
-/// between stages.
+/// Returns the traffic by the name of the axis. The entry "pp" has the messages
+/// between stages and the sums of tied gradients.
 std::map<std::string, Traffic>
 trafficByAxis(const Problem &problem, const PlanFacts &facts,
               const planner::PlannedCandidate &plan);
@@ -182,7 +185,7 @@ trafficByAxis(const Problem &problem, const PlanFacts &facts,
 /// (docs/accuracy).
 struct UnvalidatedTerm {
   std::string name;    ///< "the zero-bubble schedule"
-  std::string without; ///< "as 1f1b": the alternative of `step`
+  std::string without; ///< how `step` runs without the term: "as 1f1b"
   planner::Seconds step;
 };
 

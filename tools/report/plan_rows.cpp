@@ -57,7 +57,8 @@ std::string shortName(const std::string &label) {
   return star == label.npos ? label : label.substr(star + 2);
 }
 
-// "attn.q" and "attn.k" share a module.
+// Returns whether two operators are of the same module, such as "attn.q" and
+// "attn.k".
 bool shareModule(const OpFact &one, const OpFact &other) {
   const std::string a = shortName(one.label), b = shortName(other.label);
   std::size_t dot = a.rfind('.');

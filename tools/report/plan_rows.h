@@ -1,7 +1,7 @@
 //===- plan_rows.h - The rows of a plan, for people -------------*- C++ -*-===//
 //
-// A plan has choices for each operator of each layer. The rows here condense
-// these choices to one block per kind of layer, for people to read.
+// A plan has choices for each operator of each layer. For human readers, the
+// rows condense these choices to one block per kind of layer.
 //
 //===----------------------------------------------------------------------===//
 

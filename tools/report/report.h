@@ -14,7 +14,7 @@ namespace mtplan::tools {
 
 struct ScreenStyle {
   bool colour = false; ///< set only on a terminal
-  /// If set, the screen has the search time, which differs from run to run.
+  /// If set, the screen shows the search time, which differs from run to run.
   bool timings = false;
 };
 

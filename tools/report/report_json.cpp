@@ -58,7 +58,8 @@ Json memoryJson(const planner::MemoryUse &memory) {
   return json;
 }
 
-// The limit is one GPU's share of the node's host memory.
+// Writes the host memory of one GPU. The limit is the GPU's share of the node's
+// host memory.
 Json hostJson(const planner::MemoryUse &memory) {
   return {{"optimizer", memory.host.value},
           {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)
@@ -233,7 +234,7 @@ Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
 
 // gapJson returns the gap of the fastest plan found to the lower bound, and
 // simplicityJson the slowdown of the chosen plan against the fastest plan. Both
-// are shares, and null without a plan.
+// values are shares, and null without a plan.
 Json gapJson(const PlanOutcome &outcome) {
   return outcome.best() ? Json(outcome.result.gap()) : Json(nullptr);
 }

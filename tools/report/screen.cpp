@@ -88,7 +88,8 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
          "  " + parts + "; " + recomputedText(plan.config) + '\n';
 }
 
-// Adds a row per group of equal boundaries between stages.
+// Adds a row per group of consecutive boundaries between stages that have equal
+// messages.
 void addSends(Table &table, const std::vector<Send> &sends) {
   for (std::size_t i = 0; i < sends.size();) {
     std::size_t end = i + 1;
@@ -261,8 +262,8 @@ std::string objectiveText(const PlanOutcome &outcome) {
                        preciseGibText(outcome.best()->memory.total()), within);
   else
     return "";
-  // The last attempts came nearest. For a bisection of memory, only the last
-  // attempt is shown.
+  // The last attempts came nearest to a plan. For a bisection of memory, only
+  // the last attempt is shown.
   const std::size_t kMostLines =
       outcome.asked.objective == Objective::memory ? 1 : 8;
   std::size_t count = outcome.attempts.size();

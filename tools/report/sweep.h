@@ -17,8 +17,8 @@
 namespace mtplan::tools {
 
 struct SweepRow {
-  /// Has a value per swept flag. For an illegal mesh, only degrees of the mesh
-  /// have values.
+  /// Holds a value per swept flag. For an illegal mesh, the values of flags
+  /// that are not degrees of the mesh are empty.
   std::vector<std::string> values;
   std::optional<planner::PlannedCandidate> plan;
   std::string reason;

@@ -1,4 +1,4 @@
-//===- tensor_splits.cpp - Tensor ranks that trainers have ----------------===//
+//===- tensor_splits.cpp - Tensor splits that trainers support ------------===//
 
 #include "tools/report/tensor_splits.h"
 

@@ -1,4 +1,4 @@
-//===- tensor_splits.h - Tensor ranks that trainers have --------*- C++ -*-===//
+//===- tensor_splits.h - Tensor splits that trainers support ----*- C++ -*-===//
 //
 // Megatron-LM, and the trainers that follow it, split q, k, v and the first
 // products of an MLP by columns, the last products by rows, attention by heads,
@@ -16,12 +16,13 @@
 
 namespace mtplan::tools {
 
-/// Returns why `trainer` cannot run a configuration with two tensor axes.
+/// Returns the reason why `trainer` cannot run a configuration with two tensor
+/// axes.
 std::string twoAxesText(const std::string &trainer,
                         const planner::Parallelism &config);
 
-/// Returns a reason if the best plan splits operators over tensor ranks in
-/// another way than Megatron-LM, which `trainer` follows; else nothing.
+/// Returns reasons why `trainer` cannot split operators over tensor ranks like
+/// the best plan. Assumes that `trainer` splits operators like Megatron-LM.
 /// \param sequence  whether the trainer has sequence parallelism, which splits
 /// norms, residual additions and dropout by the sequence
 std::vector<std::string> unlikeMegatronSplits(const PlanOutcome &outcome,

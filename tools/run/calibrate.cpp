@@ -62,8 +62,8 @@ std::vector<ElementType> typesOf(const std::string &list) {
   }
   // fp32, the machine's default precision, must be measured.
   if (std::ranges::find(types, ElementType::f32) == types.end())
-    throw BadInput(fmt::format("--precisions {}: fp32 is missing, which the "
-                               "other kinds are told apart from",
+    throw BadInput(fmt::format("--precisions {}: fp32 is missing; the other "
+                               "types are compared with it",
                                list));
   return types;
 }
@@ -216,7 +216,7 @@ private:
   void write(const std::vector<MeasuredRun> &runs, const CalibratedOn &on) {
     const Calibrated made = calibratedMachine(on, runs);
     out << on.source << '\n' << tableOf(runs, made);
-    out << "Figures that they give\n";
+    out << "Fitted figures\n";
     for (const planner::FittedFigure &found : made.fit.figures)
       out << fmt::format(
           "  {}  {:.4g} {}{}\n",
@@ -240,7 +240,7 @@ private:
     std::vector<std::string> errors;
     if (!writeTextFile(file, text, errors))
       throw BadInput(errors.front());
-    out << file << (wasThere ? " is written over\n" : " is written\n");
+    out << file << (wasThere ? " is overwritten\n" : " is written\n");
   }
 
   const CalibrateFlags &flags;

@@ -44,7 +44,8 @@ struct CalibratedOn {
   std::string name;
   std::string device; ///< "AMD EPYC, 2 threads"
   std::string source; ///< the program, the machine and the date
-  /// Names the preset device that gives the figures that cannot be measured.
+  /// Names the preset device whose figures are used where a figure cannot be
+  /// measured.
   std::string like;
   /// If set, the preset device's peak rates replace the best measured rates.
   bool hasKnownPeaks = false;
@@ -63,8 +64,8 @@ std::string measurementsText(const CalibratedOn &on,
 
 struct Calibrated {
   std::string machineText;
-  /// Has a value in place of "fit" for each figure that the fit could not
-  /// determine.
+  /// The measurement file has a value in place of "fit" for each figure that
+  /// the fit could not determine.
   std::string measurementsText;
   planner::Machine before;
   planner::MachineFit fit;
@@ -86,8 +87,8 @@ double attentionFlopsOf(const runtime::MeasuredRun &run);
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 
-/// Returns a progress line. The text of the first part starts with a line about
-/// the number of runs and the requested seconds.
+/// Returns a progress line. For the first part, the text starts with a line
+/// that states the number of runs and the requested seconds.
 std::string partText(const runtime::CalibrationPart &part, double seconds);
 
 /// Returns a line with the reason if `took` is well above the requested

@@ -83,8 +83,8 @@ MeasuredRun producerOf(const MeasuredRun &both) {
 }
 
 // Returns the time that the consumer adds to the producer's. If the device
-// fuses the pair, the consumer moves its tensor once. Otherwise the consumer
-// has a launch of its own, and moves two or three tensors.
+// fuses the pair, the consumer moves its tensor once. Otherwise the consumer is
+// a separate launch, and moves two or three tensors.
 double fusedConsumerSeconds(const MeasuredRun &run,
                             const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();

@@ -36,8 +36,8 @@ ordered_json quantity(int value, const std::string &source) {
   return {{"value", value}, {"source", source}};
 }
 
-// Plain memory-bound kernels determine the price of kernels without a figure of
-// their own.
+// Returns whether the run is of a plain memory-bound kernel. Such kernels
+// determine the price of all kernels that have no separate figure.
 bool isPlain(const MeasuredRun &run) {
   constexpr const char *kPlain[] = {"add", "mul", "scale", "layer_norm",
                                     "rms_norm"};
@@ -71,7 +71,8 @@ private:
                        run.timing.samples);
   }
 
-  // Subtracts the gap to the next kernel, which has a figure of its own.
+  // Subtracts the gap to the next kernel, because the gap has a separate
+  // figure.
   double ownSeconds(const MeasuredRun &run) const {
     return std::max(run.timing.seconds - gap, 0.5 * run.timing.seconds);
   }
@@ -128,8 +129,8 @@ private:
     return made;
   }
 
-  // Adds the best measured rates as peaks, to which the fit relates
-  // efficiencies. The time to pack a weight does not depend on the rows of a
+  // Adds the best measured rates as peaks; the fitted efficiencies are relative
+  // to the peaks. The time to pack a weight does not depend on the rows of a
   // product, so products with few rows are slower per row. The file therefore
   // has tiles of three heights.
   void addPeaks(ordered_json &made) const {
@@ -349,8 +350,8 @@ Calibrated calibratedMachine(const CalibratedOn &on,
       made.fit = std::move(*fit);
       return made;
     }
-    // Each round removes one figure from the fit, because the other figures may
-    // then be determined.
+    // Each round removes one undetermined figure from the fit. The measurements
+    // may then determine the other figures.
     const std::string &line = undetermined.back();
     const std::string pointer = line.substr(0, line.find(": "));
     ordered_json &place = file.at(ordered_json::json_pointer(pointer));

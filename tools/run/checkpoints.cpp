@@ -98,13 +98,13 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
 }
 
 std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
-  // If --checkpoint names a checkpoint, later checkpoints would be inside it,
-  // where the next start would not find them.
+  // If --checkpoint names a checkpoint, the run would write new checkpoints
+  // into this checkpoint, and the next start would not find them.
   if (!flags.checkpoint.empty() &&
       std::filesystem::exists(flags.checkpoint + "/" + kManifestName))
-    throw BadInput(flags.checkpoint + ": is a checkpoint itself; --checkpoint "
-                                      "names the folder that it is in, --load "
-                                      "goes on from it alone");
+    throw BadInput(flags.checkpoint +
+                   ": is a checkpoint itself; --checkpoint names the folder "
+                   "that contains checkpoints, --load resumes from this one");
   if (!flags.checkpoint.empty())
     saver = std::make_unique<Saver>(
         plan, world, executor,

@@ -17,7 +17,8 @@ namespace mtplan::tools {
 /// Receives messages on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> print, warn;
-  /// Is called once, before any step, with the last completed step.
+  /// The run calls this function once, before any step, with the number of the
+  /// last completed step.
   std::function<void(std::int64_t step)> begins;
 };
 
@@ -53,8 +54,8 @@ private:
   const std::string planPrint;
   DataIdentity trained; ///< empty unless checkpoints are saved or loaded
   std::unique_ptr<runtime::Saver> saver; ///< null: nothing is saved
-  runtime::TrainState begun;             ///< at the start of this run
-  std::int64_t samplesBefore = 0;        ///< drawn by earlier runs
+  runtime::TrainState begun;             ///< state at the start of this run
+  std::int64_t samplesBefore = 0;        ///< samples drawn by earlier runs
 };
 
 } // namespace mtplan::tools

@@ -89,10 +89,10 @@ std::string originText(const Origin &origin) {
       plural(static_cast<std::int64_t>(origin.files.size()), "file"));
 }
 
-// Returns "F32[4, 8]", or "not there".
+// Returns "F32[4, 8]", or "absent".
 std::string kindText(const std::optional<SourceTensor> &tensor) {
   return tensor ? safetensorsType(tensor->type) + shapeWords(tensor->shape)
-                : "not there";
+                : "absent";
 }
 
 // Returns a line for every tensor that contradicts the manifest.
@@ -149,8 +149,8 @@ std::string ckptInfo(const std::string &path, bool tensors) {
   return text;
 }
 
-// Checks a checkpoint, or all checkpoints in a folder. The answer is no if any
-// is damaged; the text lists all damage.
+// Checks a checkpoint, or all checkpoints in a folder. The answer is no if a
+// checkpoint is damaged; the text lists all damage.
 CkptAnswer ckptVerify(const std::string &path) {
   std::vector<std::string> checkpoints;
   if (std::filesystem::is_directory(path) && checkpointAt(path) != path)
@@ -223,8 +223,8 @@ std::size_t wordOf(const char *option, const std::string &word,
                              base::nearestTo(word, words)));
 }
 
-// Rejects options without effect on the target format, so that no user relies
-// on them.
+// Rejects options that have no effect for the target format, so that no user
+// relies on such an option.
 void refuseIdle(const CkptFlags &flags, std::string_view format) {
   auto idle = [&](bool given, const char *option, std::string_view of) {
     if (given && format.find(of) == std::string_view::npos)

@@ -20,8 +20,8 @@ struct CkptFlags {
   bool tensors = false;
 };
 
-/// Holds the printed text, and whether the answer is yes: undamaged, equal or
-/// done.
+/// Holds the printed text. `yes` says whether the checkpoint is undamaged, the
+/// two checkpoints are equal, or the conversion is done.
 struct CkptAnswer {
   std::string text;
   bool yes = true;

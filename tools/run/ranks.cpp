@@ -113,7 +113,8 @@ public:
     while (std::ranges::any_of(processes, [](pid_t p) { return p > 0; })) {
       const std::optional<siginfo_t> signal =
           blocked.next(std::chrono::seconds(1));
-      // A terminal sends its signals to all processes itself.
+      // A terminal sends its signals to all processes of the group, so these
+      // signals are not passed on.
       if (signal && signal->si_signo != SIGCHLD && signal->si_code != SI_KERNEL)
         sendSignal(signal->si_signo);
       reap();
@@ -198,8 +199,8 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
   return apart;
 }
 
-// Pads or shortens a text to the same size on all ranks. Keeps the end, which
-// has the file name and the digest.
+// Pads or shortens a text to the same size on all ranks. Keeps the end of the
+// text, which has the file name and the digest.
 std::string padded(const std::string &text) {
   constexpr std::size_t kShown = 1024;
   std::string end = text.size() > kShown

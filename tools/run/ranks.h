@@ -40,12 +40,13 @@ std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               int ranks, int rank);
 
 /// Starts this command once per rank of one machine, and waits until all of
-/// these processes have ended. The processes connect like those of torchrun,
-/// and receive SIGTERM, SIGINT and SIGUSR1 from this process. They end if this
-/// process ends, and at most a minute after one of them has failed. By default,
-/// ranks with a GPU each are processes, because threads of one process can
-/// deadlock: a memory call of one thread waits for the GPUs of other threads,
-/// which may wait for this thread (NVIDIA/nccl issue 744).
+/// these processes have ended. The processes connect like processes that
+/// torchrun starts, and receive SIGTERM, SIGINT and SIGUSR1 from this process.
+/// The processes end if this process ends, and at most a minute after one of
+/// the processes has failed. By default, ranks with a GPU each are processes,
+/// because threads of one process can deadlock: a memory call of one thread
+/// waits for the GPUs of other threads, and these may wait for this thread
+/// (NVIDIA/nccl issue 744).
 /// \return 0, or the exit status of the first process that failed; 1, with a
 ///   message, if a signal ended it
 int runOwnProcesses(int ranks, std::ostream &err);
@@ -56,14 +57,14 @@ int runOwnProcesses(int ranks, std::ostream &err);
 struct StartPart {
   std::string what;    ///< "plan", "options", "data"
   std::string content; ///< the text that is compared
-  /// Describes the content in messages; may be empty.
+  /// This text describes the content in messages; it may be empty.
   std::string shown;
 };
 
 /// Divides the ranks by the content of their copy of one StartPart.
 struct Sides {
-  /// Lists the ranks with the most common content. In a tie, the content of the
-  /// lowest rank counts.
+  /// Lists the ranks with the most common content. In a tie, the content that
+  /// the lowest rank has wins.
   std::vector<int> most;
   std::vector<int> others; ///< ascending
 };

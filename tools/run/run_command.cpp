@@ -105,7 +105,8 @@ template <typename... Types> bool isOneOf(const std::exception &error) {
   return (dynamic_cast<const Types *>(&error) || ...);
 }
 
-// Returns a launcher's command up to the number of ranks.
+// Returns the beginning of a launcher's command line, up to the number of
+// ranks.
 const char *startsRanks(Launcher by) {
   return by == Launcher::torchrun ? "torchrun --no-python --nproc-per-node"
          : by == Launcher::slurm  ? "srun -n"
@@ -121,10 +122,10 @@ public:
       : flags(std::move(theFlags)), out(o), err(e) {}
 
   // Returns 0, or the exit status of the first process that failed. A fault of
-  // the plan is reported after the processes have connected, because other
-  // processes would wait for one that exits earlier. The number of ranks is
-  // checked before they connect, because all processes would wait for a missing
-  // rank.
+  // the plan is reported after the processes have connected, because otherwise
+  // the other processes would wait for the process that exits. The number of
+  // ranks is checked before the processes connect, because all processes would
+  // wait for a missing rank.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);

@@ -21,8 +21,8 @@ class App;
 
 namespace mtplan::tools {
 
-/// Returns the files that `data` may stand for, including Megatron-LM's .bin
-/// and .idx files. Returns none for synthetic data.
+/// Returns the files to which the name `data` may refer, including
+/// Megatron-LM's .bin and .idx files. Returns no files for synthetic data.
 std::vector<std::string> filesOf(const std::string &data);
 
 struct DataIdentity {
@@ -46,8 +46,8 @@ public:
 
   /// Steps count from 1, and may be in any order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// Returns the requested number, or the number of full batches of an epoch if
-  /// that is smaller, but at least 1.
+  /// Returns the smaller of the requested number and the number of full batches
+  /// of an epoch, but at least 1.
   std::int64_t validationSteps() const { return validSteps; }
 
   /// Wakes all ranks that wait for data, after a failure.
@@ -57,9 +57,9 @@ public:
   /// that read equal bytes in the same order.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
-  /// Returns the number of samples and the first four samples. Earlier versions
-  /// stored the checksum of this text in checkpoints instead of digests of
-  /// data.
+  /// Returns a text with the number of samples and the first four samples.
+  /// Earlier versions stored the checksum of this text in checkpoints instead
+  /// of digests of data.
   std::string firstSamples() const;
 
 private:
@@ -84,8 +84,8 @@ private:
   std::unique_ptr<runtime::StepReader>
       validReader; ///< null: synthetic, or no validation
   std::mutex mutex;
-  /// The ranks of a process share the samples of a validation step, which they
-  /// reach at about the same time.
+  /// The ranks of a process share the samples of a validation step, because
+  /// they reach the step at about the same time.
   std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
 

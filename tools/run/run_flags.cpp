@@ -51,7 +51,7 @@ public:
   std::string text;
 };
 
-// Returns the fault of a text that does not stand for a T, or "".
+// Returns an error if the text does not represent a T, else "".
 template <typename T> std::string misread(const std::string &typed) {
   if constexpr (std::is_same_v<T, std::string>) {
     return "";
@@ -126,7 +126,7 @@ Row row(const char *group, const char *name, const char *type, Member &member,
 }
 
 std::vector<std::string_view> tokenFormats() {
-  // The names are static, because the views point into them.
+  // The names are static, because the string views point into this text.
   static const std::string names = tokenFormatNames();
   std::vector<std::string_view> words;
   for (std::size_t from = 0; from < names.size();) {
@@ -152,7 +152,7 @@ std::vector<Row> rowsOf(RunFlags &flags) {
           "training data: text, Megatron-LM .bin/.idx, llm.c .bin, raw tokens, "
           "or the word synthetic"),
       row(kData, "--format", "WORD", flags.format,
-          "format of the data, where its name and content do not tell: " +
+          "format of the data, if its name and content do not determine it: " +
               tokenFormatNames(),
           anyFormat),
       row(kData, "--valid", "FILE", flags.valid,
@@ -217,7 +217,7 @@ std::vector<Row> rowsOf(RunFlags &flags) {
                                 "2 or more: the newest may be damaged")),
       row(kCheckpoints, "--load", "FOLDER", flags.load,
           "checkpoint of any layout to resume from while --checkpoint has "
-          "none, or a folder of which the newest is taken"),
+          "none, or a folder whose newest checkpoint is used"),
       row(kCheckpoints, "--weights", "FOLDER", flags.weights,
           "checkpoint whose weights a new run starts with"),
       row(kOutput, "--every", "N", flags.every,

@@ -57,14 +57,14 @@ void suit(RunFlags &flags, const runtime::Plan &plan);
 std::string optionsText(const RunFlags &flags);
 
 /// Returns --patience, the time after which a silent rank fails a run. The
-/// default is 8 s, so that a hanging rank is named within 10 s. If ten
-/// predicted steps take longer, the default is their time, because a rank may
-/// compute for most of a step before its next message.
+/// default is 8 s, so that a message names a hanging rank within 10 s. If ten
+/// predicted steps take longer, the default is the time of ten steps, because a
+/// rank may compute for most of a step before its next message.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 /// Reads the prediction that mtplan wrote beside the plan. Returns nothing if
 /// the file is missing.
-/// \throws std::runtime_error if it is malformed
+/// \throws std::runtime_error if the file is malformed
 std::optional<Prediction> predictionBeside(const std::string &folder);
 
 } // namespace mtplan::tools

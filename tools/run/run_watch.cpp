@@ -312,7 +312,7 @@ void RunWatch::begin(const Plan &plan, bool processes,
 
 void RunWatch::printRegistered(const Rounded &registered) {
   if (registered.taken > 0)
-    print(fmt::format("rank 0: memory for NCCL to register takes {} of the GPU "
+    print(fmt::format("rank 0: memory registered with NCCL takes {} of the GPU "
                       "for {} of the plan",
                       bytesText({static_cast<double>(registered.taken)}),
                       bytesText({static_cast<double>(registered.asked)})));
@@ -329,8 +329,8 @@ void RunWatch::logStep(const StepRecord &record) {
 void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
-  // Times are missing if no step was left, or if the run ended before the timed
-  // step.
+  // Times are missing if no step remained to run, or if the run ended before
+  // the timed step.
   if (means.steps > 0 && rank0.spent.steps > 0)
     out << accountOf(rank0.spent, rank0.isOfOneStep)
         << tableOf(means, predicted) << std::flush;

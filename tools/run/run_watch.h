@@ -47,7 +47,8 @@ public:
   /// This function is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
-  /// Prints how much memory NCCL's buffers take, if their sizes are rounded up.
+  /// Prints the memory of the buffers that NCCL registers. Prints nothing
+  /// unless the sizes of the buffers are rounded up.
   void printRegistered(const runtime::Rounded &registered);
   void print(const std::string &line);
   void warn(const std::string &line);
@@ -64,7 +65,7 @@ private:
   std::ostream &out, &err;
   std::optional<runtime::RunLog> log; ///< set once the first step is known
   std::optional<runtime::LogFile> trace;
-  std::optional<Prediction> prediction; ///< empty if mtplan left none
+  std::optional<Prediction> prediction; ///< empty if missing or unreadable
 };
 
 } // namespace mtplan::tools

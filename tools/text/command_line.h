@@ -28,8 +28,8 @@ std::string nearestOption(const CLI::App &command, const std::string &typed);
 /// Reports each unknown flag to `err` with the nearest known flag, and each
 /// stray word with `takes`. Help and versions go to `out`.
 /// \param takes     message for a stray word: "mtplan takes one model"
-/// \param exitCode  set unless the command is to run
-/// \return whether the command is to run
+/// \param exitCode  set if the function returns false
+/// \return whether the command may run
 bool parseOrReport(CLI::App &app, const std::vector<std::string> &arguments,
                    const std::string &takes, std::ostream &out,
                    std::ostream &err, int &exitCode);

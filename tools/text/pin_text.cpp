@@ -114,7 +114,7 @@ std::optional<PinText> parsePin(const std::string &text,
                      ", or a layout such as [tp,-]");
     return std::nullopt;
   }
-  // Two equal words mean the same as one.
+  // A value with two equal words has the same meaning as the word alone.
   pin.word = words.front() == words.back() ? words.front() : value;
   return pin;
 }

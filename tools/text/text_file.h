@@ -25,7 +25,7 @@ void addLines(const std::string &text, const std::string &file,
 
 struct CsvRecord {
   std::vector<std::string> cells;
-  int line = 1; ///< on which the record starts, from 1
+  int line = 1; ///< line on which the record starts, from 1
 };
 
 /// Splits comma-separated text (RFC 4180) into records. A quoted cell may hold

@@ -184,8 +184,8 @@ std::string gapText(const PlanComparison &one) {
   return one.found ? fmt::format("{:.2g}", 100.0 * one.gap) : "-";
 }
 
-// Divides the plan's time by the fastest published time, preferably of a
-// configuration that fits.
+// Divides the plan's time by the time of the fastest published configuration
+// that fits or, if none fits, of the fastest configuration.
 std::string ratioOf(const PlanComparison &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;

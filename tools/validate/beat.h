@@ -21,8 +21,8 @@ struct PlanComparison {
   std::string name;
   std::size_t runs = 0;
   /// `fitting` is the fastest published configuration that fits by our
-  /// estimate. `tooLarge` is the fastest that does not fit, which no plan can
-  /// choose.
+  /// estimate. `tooLarge` is the fastest published configuration that does not
+  /// fit. A plan cannot choose that configuration.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
   std::string configuration;
@@ -33,10 +33,10 @@ struct PlanComparison {
   double searchSeconds = 0.0;
 
   enum class Verdict {
-    beaten,       ///< the plan fits, and no published one is faster
-    beatsFitting, ///< the plan fits, and only some that do not fit are faster
-    slower,       ///< the plan is slower than one that fits
-    nothingFits   ///< no plan fits; `fitting` has a published one, if any
+    beaten,       ///< the plan is no slower than any published run
+    beatsFitting, ///< only `tooLarge` is faster than the plan
+    slower,       ///< the plan is slower than `fitting`
+    nothingFits   ///< no plan fits; a published run may fit (`fitting`)
   };
   Verdict verdict() const;
 };

@@ -31,9 +31,9 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// The names of some models decide whether the MLP is gated. For other models,
-// the MLP is gated if three matrices explain the stated number of parameters
-// better than two.
+// Returns whether the MLP is gated. For some models, the name decides. For
+// other models, the MLP is gated if three matrices explain the stated number of
+// parameters better than two matrices.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -66,7 +66,8 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   model.headDim = row.hidden / row.heads;
   model.inner = row.inner.value_or(4 * row.hidden);
   model.attentionScale = 1.0 / std::sqrt(double(model.headDim));
-  // All software except llm-foundry pads the vocabulary, so that tp divides it.
+  // All software except llm-foundry pads the vocabulary, so that tp divides the
+  // padded vocabulary.
   std::int64_t unit = software == "mosaic" ? 1 : 128 * row.tp;
   model.vocabulary = model.paddedVocabulary =
       (row.vocabulary + unit - 1) / unit * unit;
@@ -155,10 +156,10 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// Returns the share of layers that are recomputed in full, if "selective" means
-// whole layers. The share is a half, or 3 (HFU / MFU - 1): HFU counts
-// recomputation and MFU does not, and forward has a third of the flops that MFU
-// counts.
+// For some software, "selective" recomputation recomputes whole layers. Returns
+// the share of layers that are recomputed in that case. The share is one half,
+// or 3 (HFU / MFU - 1), because HFU counts recomputation, MFU does not, and
+// forward has a third of the flops that MFU counts.
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")

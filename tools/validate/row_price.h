@@ -37,7 +37,7 @@ struct RowCase {
   planner::SearchOptions options; ///< points into this struct
 };
 
-/// Prices rows, and reuses the graph of a model for later rows.
+/// Prices rows. Keeps the graph of each model for later rows.
 class RowPricer {
 public:
   /// If limited, the plan must fit into the device's memory.

@@ -158,8 +158,8 @@ const std::vector<Rule> kClusters = {
     {{"pythia"}, "p4d"},
 };
 
-// The first matching rule decides. An empty preset stands for a device without
-// a machine file.
+// The first matching rule decides. An empty preset means that the device has no
+// machine file.
 const std::vector<Rule> kDevices = {
     {{"gb200"}, "gb200-nvl72"},
     {{"b200"}, "p6-b200"},
@@ -200,8 +200,8 @@ void applyNetwork(const RunRow &row, bool ownNetwork,
         *row.interNodeGBps * 1e9 / machine.devicesPerNode * kPortShare};
 }
 
-// Returns the software that the source names, or null. If the rows of a source
-// differ in software, other columns of the row decide.
+// Returns the software that the source names, or null. If the runs of a source
+// use different software, other columns of the row decide.
 const char *knownSoftware(const RunRow &row) {
   auto source = [&](const char *words) { return row.sourceHas(words); };
   if (source("SC21") || source("2104.04473"))

@@ -22,9 +22,9 @@ struct RunRow {
   std::string id, source, hardware, model, recompute, precision, notes;
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
-  /// `intraNodeGBps` is the bandwidth between a device and its node, in both
-  /// directions together; `interNodeGBps` is the bandwidth between a node and
-  /// the network, in one direction.
+  /// `intraNodeGBps` is the bandwidth between a device and its node in GB/s,
+  /// summed over both directions. `interNodeGBps` is the bandwidth between a
+  /// node and the network in GB/s, in one direction.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
   std::int64_t layers = 1, hidden = 1, heads = 1, vocabulary = 1;
@@ -67,12 +67,13 @@ struct FoundSoftware {
   bool assumed = false; ///< chosen by the options
 };
 
-/// Chooses the preset by the row's source, or else by its options.
+/// Chooses the preset by the row's source or, if the source names no software,
+/// by the row's options.
 FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
-/// Returns the reason why the row cannot be compared with a price, or "". A
-/// reason is a missing fact, other work in the measured time, or that the
-/// authors call the run a slow baseline.
+/// Returns the reason why the row cannot be compared with a price, or "".
+/// Possible reasons are a missing fact, other work in the measured time, and a
+/// run that its authors call a slow baseline.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

@@ -10,11 +10,11 @@
 
 namespace mtplan::tools {
 
-/// Summarizes deviations, which are predicted over measured minus 1.
+/// Summarizes deviations. A deviation is predicted / measured - 1.
 struct ErrorSummary {
   std::size_t rows = 0;
   double mean = 0.0; ///< mean of absolute values
-  double p90 = 0.0;  ///< of absolute values
+  double p90 = 0.0;  ///< 90th percentile of absolute values
   double bias = 0.0; ///< mean of signed values
 };
 /// Returns a summary of zeros if there are no deviations.

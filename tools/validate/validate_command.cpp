@@ -76,7 +76,7 @@ std::optional<BeatPart> partOf(const std::string &text) {
   return part;
 }
 
-// Prints each result when it is ready, because each search takes a while.
+// Prints each result as soon as its search ends, because searches take long.
 std::vector<PlanComparison> printBeaten(const std::vector<RunRow> &rows,
                                         BeatPart part, std::ostream &out) {
   std::vector<PlanComparison> all =

@@ -1,8 +1,8 @@
 //===- memory_use.cpp - Peak memory of one rank ---------------------------===//
 //
 // Parameters, training state and saved activations are summed over segments.
-// The workspace is the peak of all other values that are alive at one operator,
-// in the segment with the highest peak.
+// The workspace holds all other values. Its size is the largest number of bytes
+// that are alive at one operator of any segment, plus the bytes of all inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@ namespace {
 
 constexpr double kRounding = 1 + 1e-12;
 
-// Returns the bytes of recomputed values of a repeat, except the segment's
-// inputs. These values are alive only during the repeat's backward. `tensors`
-// and `ops` are recomputedTensors() and recomputedOps().
+// Returns the bytes of the values that a repeat recomputes, except the
+// segment's inputs. These values are alive only during the repeat's backward.
+// `tensors` and `ops` are recomputedTensors() and recomputedOps().
 double recomputedBytesOf(const SegmentGraph &segment, const SegmentPlan &plan,
                          const Setting &setting,
                          const std::vector<bool> &tensors,

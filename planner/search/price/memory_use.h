@@ -13,14 +13,14 @@ namespace mtplan::planner {
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
-  Bytes workspace;   ///< the peak of transient values in one segment
+  Bytes workspace;   ///< peak of transient values in a segment, and inputs
   Bytes spare;       ///< reserved for the workspace but not used
   Bytes reserved;    ///< context, libraries, fragmentation: see Device
   Bytes limit;       ///< the device's memory
   Bytes host;        ///< offloaded state, in the host's memory
   Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
-  /// Hold the segment and its operator at which `workspace` peaks; -1 means
-  /// that no value is transient.
+  /// These are the segment and the operator at which `workspace` peaks; -1
+  /// means that no value is transient.
   int peakSegment = -1, peakOp = -1;
   Bytes total() const; ///< on the device, including `spare`
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
@@ -31,8 +31,8 @@ struct MemoryUse {
 
 /// Holds the peak of the transient values of one repeat of a segment.
 struct RepeatWorkspace {
-  /// Includes the values that backward recomputes, and the inputs. A stage with
-  /// such a repeat has at least this workspace.
+  /// Counts the transient values, including the values that backward recomputes
+  /// and the inputs. A stage with such a repeat needs at least this workspace.
   Bytes bytes;
   /// Lists the tensors whose layouts determine `bytes`, ascending.
   std::vector<int> tensors;

@@ -3,7 +3,7 @@
 // Computes the times of one repeat; a simulated step consists of such times.
 // Collectives of parameters or gradients between replicas have separate times,
 // because they can overlap compute. All other collectives run between two
-// operators and count in their phase.
+// operators and are part of the time of their phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,14 +48,14 @@ struct PhaseTimes {
 Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
                      std::size_t o, const OpRun &run, const Setting &setting);
 
-/// Returns the least time of the operators of a segment that make only
-/// gradients of weights, each with its fastest strategy.
+/// Returns the least time of those operators of a segment that make only
+/// gradients of weights. Each operator has its fastest strategy.
 Seconds leastWeightGradients(const ModelGraph &model, int segment,
                              const Setting &setting);
 
-/// \param paid  by parameter, whether an earlier run counts the shared
-/// parameter's reduction and update; the call sets the entries of the
-/// parameters that this run counts
+/// \param paid  by parameter, whether an earlier run already counts the
+/// reduction and update of a shared parameter. The call sets the entries of all
+/// parameters that this run counts.
 PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
                         const Setting &setting, std::vector<bool> &paid);
 
@@ -92,8 +92,9 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);
 
-/// Holds the seconds of one step on the busiest stage, by cause; they add up to
-/// `step`. PhaseParts describes `compute` to `exchange`.
+/// Holds the seconds of one step on the busiest stage, by cause. All members
+/// before `step` add up to `step`. PhaseParts describes `compute` to
+/// `exchange`.
 struct StepTime {
   /// Adds the parts of both phases, multiplied by `times`. `data` and the
   /// members after it do not change.

@@ -68,8 +68,8 @@ public:
   StepTimes(const Setting &s, const Parallelism &p, const Overlaps &o)
       : setting(s), config(p), overlaps(o), dataTax(replicaTaxOf(s, p)) {}
 
-  /// Returns the times of a slice, and adds its work that runs once a step to
-  /// `stage`.
+  /// Returns the times of a slice, and adds to `stage` the slice's work that
+  /// runs once a step.
   SliceTimes sliceOf(const PhaseTimes &phases, int count,
                      StageTimes &stage) const {
     SliceTimes slice = sliceWithoutTax(phases, config);
@@ -80,8 +80,8 @@ public:
     if (overlaps.reduce)
       backward = addTax(slice.backward, slice.reduce);
     stage.update += phases.update * count;
-    // ZeRO-3 all-gathers weights in both phases. Otherwise weights move once a
-    // step.
+    // ZeRO-3 all-gathers weights in both phases. With lower ZeRO stages,
+    // weights move once a step.
     if (config.zeroStage > 2)
       backward += forward;
     (config.zeroStage > 2 ? slice.forward : stage.update) +=
@@ -105,8 +105,8 @@ public:
                             {config.tp, between, setting.mesh.ranks()},
                             *setting.machine);
     }
-    // The receiver has the sender's index in the next stage. The simulator has
-    // two sends per micro-batch, one forward and one backward.
+    // The receiver is the rank of the next stage with the same index. The
+    // simulator has two sends per micro-batch, one forward and one backward.
     time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
     return time * (software.transfers / 2.0);
   }
@@ -123,7 +123,7 @@ public:
 
 private:
   // Adds the tax to a collective that overlaps compute, and returns the tax,
-  // which compute loses too.
+  // which the caller also adds to compute.
   Seconds addTax(Seconds compute, Seconds &collective) const {
     Seconds lost = dataTax * std::min(compute, collective);
     collective += lost;
@@ -136,10 +136,10 @@ private:
   double dataTax; ///< the tax on collectives between replicas
 };
 
-// Returns a period of the steady state, in micro-batches. With one stage the
-// period is 1; with more, the period is a round trip of a message over some of
-// the stages. Twelve is a multiple of round trips of up to four micro-batches,
-// and the error for longer ones is small.
+// Returns a period of the steady state, in micro-batches. With one stage, the
+// period is 1. With several stages, the period is the round trip of a message
+// over some of the stages. Twelve is a multiple of every round trip of up to
+// four micro-batches, and the error for longer round trips is small.
 int periodOf(const ScheduleShape &shape) {
   if (shape.stages == 1)
     return 1;
@@ -154,7 +154,8 @@ int simulatedMicroBatches(const ScheduleShape &shape) {
   return std::min(shape.microBatches, few);
 }
 
-// Leaves out micro-batches of the steady state, and returns their number.
+// Removes micro-batches of the steady state from `shape`, and returns the
+// number of removed micro-batches.
 int cutRepeated(ScheduleShape &shape) {
   int period = periodOf(shape);
   int left =
@@ -188,10 +189,10 @@ SliceTimes sliceWithoutTax(const PhaseTimes &phases,
   slice.forward = phases.forward.total();
   slice.backward = phases.backward.total();
   slice.weightGradient = phases.weightGradient;
-  // A strategy may shard a weight by position or expert over an axis whose
-  // ranks otherwise hold replicas. Then the weight and its gradient change
-  // layout between these ranks in every micro-batch. That traffic overlaps
-  // compute only with ZeRO-3 (weights) or ZeRO-2 (gradients).
+  // If a strategy shards a weight by position or expert over an axis whose
+  // ranks otherwise hold replicas, the weight and its gradient change layout
+  // between these ranks in every micro-batch. That traffic overlaps compute
+  // only with ZeRO-3 (weights) or ZeRO-2 (gradients).
   if (config.zeroStage < 3) {
     slice.forward += phases.gatherForward;
     slice.backward += phases.gatherBackward;
@@ -311,8 +312,8 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   time.pipeline =
       time.step - (time.compute + time.local + time.tensor + time.context +
                    time.exchange + time.update + time.data + time.host);
-  // Without a pipeline the remainder is a wait for replicas; a tiny remainder
-  // is a rounding error.
+  // Without a pipeline, the remainder is the time of waits for replicas. A tiny
+  // remainder is a rounding error.
   if (time.pipeline < 1e-12 * time.step)
     time.pipeline = {};
   if (config.pp == 1) {

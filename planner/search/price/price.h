@@ -25,7 +25,8 @@ struct StepRun {
 };
 
 /// Holds the properties of a virtual stage that determine the step's time. The
-/// bytes are one rank's shards of the values that a micro-batch sends.
+/// bytes count one rank's shards of the values that are sent for one
+/// micro-batch.
 struct StepPart {
   std::vector<StepRun> runs;
   Bytes sentForward, sentBackward;
@@ -35,7 +36,7 @@ struct StepPart {
 /// all-reduce the gradient once a step.
 struct TiedGradient {
   int parameter = 0;
-  int stages = 0; ///< number that hold it
+  int stages = 0; ///< number of stages that hold the parameter
   Bytes bytes;    ///< one rank's shard
 };
 
@@ -59,13 +60,13 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// Returns the slice of one repeat without overlap, whose traffic does not slow
-/// compute. Work that runs once a step is left out, except the traffic that the
-/// simulator attaches to a micro-batch.
+/// Returns the slice of one repeat on the assumption that traffic does not slow
+/// compute. Work that runs once a step is left out, except `gather` and
+/// `reduce`.
 SliceTimes sliceWithoutTax(const PhaseTimes &phases, const Parallelism &config);
 
-/// Returns the share of the time of a collective between replicas that compute
-/// loses while both overlap.
+/// Returns the time that compute loses while a collective between replicas
+/// overlaps compute, as a share of the collective's time.
 double replicaTaxOf(const Setting &setting, const Parallelism &config);
 
 /// Returns the time that ParameterTraffic::perSharer adds to a step.
@@ -91,9 +92,9 @@ inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
   return rest;
 }
 
-/// Returns the share of an overlapped collective's time that compute loses,
-/// which is smaller for a group with one rank per node: its few channels occupy
-/// few compute units.
+/// Returns the time that compute loses to an overlapped collective, as a share
+/// of the collective's time. The share is smaller for a group with one rank per
+/// node, because the few channels of its collectives occupy few compute units.
 inline double taxOf(const Software &software, int ranksPerNode) {
   return ranksPerNode > 1 ? software.overlap.tax
                           : software.overlap.taxOneRankPerNode;

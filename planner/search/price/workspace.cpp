@@ -10,7 +10,7 @@
 namespace mtplan::planner {
 
 // Returns whether replicas exchange all weights of a segment, or all their
-// gradients, at once (ZeRO 3). Tiles are exchanged one by one.
+// gradients, at once (ZeRO-3). Tiles are exchanged one by one.
 static bool exchangesBlocks(const Setting &setting) {
   return setting.zeroStage > 2 && setting.tiles == 1;
 }
@@ -99,9 +99,10 @@ Workspace::Span Workspace::spanOf(Phase phase) const {
   return span;
 }
 
-// Returns the live range: from the producer to the last operator of the phase
-// that uses the value. A value from a neighbouring segment is alive from the
-// start of the phase, and a value for a neighbouring segment until the end.
+// Returns the live range of a tensor in one layout: from the first to the last
+// operator of the phase that produces or reads the tensor. A value from a
+// neighbouring segment is alive from the start of the phase on, and a value for
+// a neighbouring segment until the end of the phase.
 Workspace::Span Workspace::lifeOf(std::size_t t, const Layout &layout,
                                   Phase phase) const {
   Span all = spanOf(phase), life{segment.ops.size(), 0};
@@ -142,7 +143,8 @@ double Workspace::betweenBytes(const PlannedConversion &conversion) const {
   return bytes;
 }
 
-// Returns the weights or gradients that replicas exchange, in order of time.
+// Returns the weights or gradients that replicas exchange in a phase, in the
+// order in which they are used or produced.
 std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
                                                          bool weights) const {
   std::vector<Exchanged> all;
@@ -168,10 +170,10 @@ std::vector<Workspace::Exchanged> Workspace::exchangedIn(Phase phase,
   return all;
 }
 
-// Adds the buffers of overlapped messages. A weight, or its next tile, is
-// received while the previous one is in use. A gradient is sent while the next
-// one is computed. The first weight and the last gradient of a repeat overlap
-// with a neighbouring repeat.
+// Adds the buffers of overlapped messages. A weight, or the next tile of a
+// weight, is received while the previous weight or tile is in use. A gradient
+// is sent while the next gradient is computed. The first weight and the last
+// gradient of a repeat overlap with a neighbouring repeat.
 void Workspace::addMessageBuffers(Phase phase) {
   Span all = spanOf(phase);
   auto add = [&](const Exchanged &one, std::size_t from, std::size_t end) {
@@ -202,7 +204,8 @@ void Workspace::addMessageBuffers(Phase phase) {
 
 // Adds the values of blocks, which are all weights or all gradients of a
 // segment. All weights of a phase are received before the phase, and all
-// gradients are scattered after it; the shards are then accumulated.
+// gradients are reduce-scattered after the phase. The shards are then
+// accumulated.
 void Workspace::addBlocks(Phase phase) {
   const Span all = spanOf(phase);
   if (all.empty())

@@ -17,7 +17,7 @@ public:
     add(from, to, bytes);
     lives.push_back({tensor, from, to});
   }
-  /// Adds bytes of another segment.
+  /// Adds bytes that aliveAt() attributes to no tensor.
   void add(std::size_t from, std::size_t to, double bytes) {
     change[from] += bytes;
     change[to + 1] -= bytes;
@@ -38,7 +38,7 @@ public:
     }
     return most;
   }
-  /// The result may have duplicates.
+  /// Returns the tensors that are alive at `op`, with duplicates.
   std::vector<int> aliveAt(int op) const {
     std::vector<int> tensors;
     for (const Life &life : lives)
@@ -58,7 +58,7 @@ private:
 /// Returns whether a segment computes while the next segment's weights arrive.
 bool gathersAhead(const Setting &setting);
 
-/// Holds the bytes of a segment's weights that replicas gather, by phase.
+/// Holds the bytes of a segment's weights that replicas all-gather, by phase.
 struct BlockBytes {
   double forward = 0.0, backward = 0.0;
 };
@@ -66,7 +66,8 @@ struct BlockBytes {
 /// Computes the bytes of the transient values in one run of a segment.
 class Workspace {
 public:
-  /// \param ahead  another segment's weights, which are received meanwhile
+  /// \param ahead  the bytes of another segment's weights, which are received
+  /// while this segment computes
   Workspace(const ModelGraph &model, const SegmentPlan &segmentPlan,
             const Setting &setting, BlockBytes ahead = {});
 
@@ -79,8 +80,9 @@ public:
 
   /// Returns the bytes of inputs, which are alive during the entire
   /// micro-batch: one shard per layout in which operators read an input.
-  /// `known` lists, by tensor, the layouts of earlier runs, which are not
-  /// counted again. The call adds the layouts of this run.
+  /// `known` lists, by tensor, the layouts in which earlier runs read an input.
+  /// These shards are not counted again. The call adds the layouts of this run
+  /// to `known`.
   double inputs(std::vector<std::vector<Layout>> &known) const;
 
 private:
@@ -102,7 +104,7 @@ private:
     Span life;
     double bytes;      ///< one message
     double shardBytes; ///< a rank's share of the message
-    double between;    ///< the values between several collectives
+    double between;    ///< intermediate values between two collectives
     bool inTiles;
   };
 
@@ -120,10 +122,10 @@ private:
   const Mesh &mesh;
   const OverlapRules &overlap;
   const BlockBytes next;  ///< of the segment whose weights are received
-  const bool isOfBlocks;  ///< whether a phase exchanges its weights at once
+  const bool isOfBlocks;  ///< whether all weights are exchanged at once
   std::vector<int> tiles; ///< by tensor
   Liveness liveness;
-  bool buffersMessages = false; ///< whether a message is overlapped
+  bool buffersMessages = false; ///< whether some message overlaps compute
 };
 
 } // namespace mtplan::planner

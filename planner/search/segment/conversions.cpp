@@ -11,7 +11,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the producer and, for each other variable, the first reader.
+// Returns one port per variable: the producer, and the first reader of each
+// other variable.
 std::vector<const Port *> portsByVariable(const Conversions &conversions) {
   std::vector<const Port *> ports{&conversions.maker};
   for (const Port &reader : conversions.readers)

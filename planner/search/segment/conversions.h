@@ -1,11 +1,11 @@
 //===- conversions.h - The layout changes of one value ----------*- C++ -*-===//
 //
 // Prices the conversions of a value from the layout in which it is produced to
-// the layouts in which it is read. Each layout costs one conversion for any
-// number of readers. A table over the producer and all readers is exact, but
-// grows exponentially with the readers. The alternative is a variable over the
-// *set* of layouts in which the value is read. One table prices the sets, and
-// one table per reader requires that the set contains the reader's layout.
+// the layouts in which it is read. Readers with equal layouts share one
+// conversion. A table over the producer and all readers is exact, but its size
+// grows exponentially with the number of readers. The alternative is a variable
+// over the *set* of layouts in which the value is read. One table prices each
+// set, and one table per reader forbids the sets without the reader's layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,9 @@
 
 namespace mtplan::planner {
 
-/// Describes a producer or reader of a tensor: a variable, and for each value
-/// of the variable the tensor's layout, as an index into the tensor's domain.
+/// Describes a producer or reader of a tensor by its variable. For each value
+/// of the variable, `layouts` holds the tensor's layout as an index into the
+/// tensor's domain.
 struct Port {
   int variable = -1;
   std::vector<int> layouts;
@@ -35,9 +36,8 @@ struct Conversions {
   Phase phase = Phase::forward;
   Port maker;
   std::vector<Port> readers;
-  /// Holds the variable whose value is an index into `sets`: the layouts in
-  /// which the tensor is read. If -1, the readers' variables determine these
-  /// layouts.
+  /// Holds the variable that selects one of `sets`, the layouts in which the
+  /// tensor is read. If -1, the readers' variables determine these layouts.
   int setVariable = -1;
   std::vector<LayoutSet> sets;
 };
@@ -46,7 +46,8 @@ struct Conversions {
 /// solved faster. The limits were measured.
 bool hasLargeTable(const Conversions &conversions);
 
-/// Sets Conversions::sets to the sets that the readers can require together.
+/// Sets Conversions::sets to all sets of layouts that the readers can require
+/// together.
 void chooseSets(Conversions &conversions);
 
 /// Returns the table that forbids sets without the reader's layout.
@@ -57,7 +58,8 @@ CostTable membershipTable(const Conversions &conversions, const Port &reader);
 class ConversionTables {
 public:
   /// Returns the prices over the producer's and all readers' variables.
-  /// \param number  tensors with equal domains may have the same number
+  /// \param number  identifies the domain; tensors with equal domains may have
+  /// the same number
   CostTable directTable(const Conversions &conversions,
                         const LayoutDomain &domain, int number);
   /// Returns the prices over the producer's variable and `setVariable`.
@@ -68,8 +70,8 @@ private:
   ConversionTrees &treesOf(const LayoutDomain &domain, Phase phase, int number);
 
   std::map<std::pair<int, Phase>, ConversionTrees> trees;
-  /// The key has the number, the phase and, for each variable, the layouts that
-  /// its values require.
+  /// The key has the domain's number, the phase, the producer's layouts and,
+  /// for each variable, the layouts that its values require.
   std::map<std::vector<LayoutSet>, std::vector<double>> known;
 };
 

@@ -42,8 +42,9 @@ Seconds sumOfSteps(const Layout &from, const Layout &to,
   return total;
 }
 
-// Requires a difference above rounding. Otherwise a reduce-scatter and an
-// all-gather whose sum rounds down would replace an all-reduce.
+// Returns whether `cost` is lower by more than a rounding error. Without this
+// margin, a reduce-scatter and an all-gather would replace an all-reduce of
+// equal price if their sum rounds down.
 bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace
@@ -84,7 +85,8 @@ Seconds stateTime(const StepMove &step, double elements, double elementBytes,
       software.flatRing.value > 0
           ? passes * parts * payload / software.flatRing
           : sentIn(std::max(payload / ofSegment, software.bucket / parts));
-  // A tile is a message, which is never cheaper than a share of a bucket.
+  // Each tile is one message, which is never cheaper than an equal share of a
+  // bucket.
   return tiles == 1 ? together : std::max(together, sentIn(payload / tiles));
 }
 
@@ -160,8 +162,8 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   };
   auto exposed = [&](Phase phase) {
     return table([&, phase](const StepMove &step, double elements) {
-      // Rounding 16-bit partial sums in every step of a reduction is too
-      // coarse.
+      // A replicated 16-bit value must not become partial, because every step
+      // of the reduction would round a partial sum to 16 bits.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
         return Seconds{kInfinity};
       if (isCollective(step.kind) && !setting.collectives.allows(step.kind))
@@ -206,7 +208,7 @@ ConversionTrees::ConversionTrees(const LayoutDomain &theDomain, Phase thePhase)
       paths.push_back(from == to ? 0.0 : theDomain.between(from, to, thePhase));
       nexts.push_back(to);
     }
-  // Runs the Floyd-Warshall algorithm; a direct conversion wins ties.
+  // Runs the Floyd-Warshall algorithm. A direct conversion wins ties.
   for (int by = 0; by < size; ++by)
     for (int from = 0; from < size; ++from)
       for (int to = 0; to < size; ++to) {
@@ -258,7 +260,7 @@ ConversionTrees::Trees &ConversionTrees::treesTo(LayoutSet set) {
   return trees;
 }
 
-// Appends the conversions of the tree to layouts that are not in `have`.
+// Appends the tree's conversions, except those to layouts in `have`.
 void ConversionTrees::appendTree(int root, LayoutSet set, LayoutSet &have,
                                  std::vector<std::pair<int, int>> &found) {
   const Trees &trees = treesTo(set);

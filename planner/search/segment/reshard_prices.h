@@ -21,8 +21,8 @@ Seconds stepTime(const StepMove &step, double elements, double elementBytes,
 
 /// Returns the time of a step on a weight or its gradient; stateReshardTime()
 /// sums all steps. Replicas exchange weights and gradients in the software's
-/// buckets. A bucket holds several parameters, and each one counts its share of
-/// the bucket's time.
+/// buckets. A bucket holds several parameters, and the time of a parameter is
+/// its share of the bucket's time.
 /// \param tiles      the number of sequential messages
 /// \param ofSegment  the parameter's share (Parameter::ofSegment) of a message
 /// that its segment exchanges once a step, if the software groups messages;
@@ -39,9 +39,9 @@ Seconds reshardTime(const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     const Mesh &mesh, const Machine &machine);
 
-/// Returns the exposed time of a step on a value between two operators.
-/// Collectives of the tensor axis include their copies, and count only the
-/// share that the software does not hide.
+/// Returns the exposed time of a step on a value between two operators. The
+/// time of a collective over a tensor axis includes the copies after the
+/// collective, and excludes the share that the software hides.
 Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
                     Phase phase, const Setting &setting);
 
@@ -49,7 +49,8 @@ Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
                   double elementBytes, const Mesh &mesh);
 
-/// Holds factors of the times of a weight's or a gradient's layout changes.
+/// Holds the factors by which the times of layout changes of weights and
+/// gradients are multiplied.
 struct StateScales {
   double betweenReplicas = 1.0; ///< collectives
   double local = 1.0;           ///< slices and masks
@@ -71,13 +72,13 @@ struct LayoutDomain {
   /// \param passed  whether the value is an activation that passes between
   /// operators; then exposedTime() applies, and no replicated 16-bit value
   /// becomes partial
-  /// \param tiles  the number of tiles of a weight or gradient; see stateTime()
-  /// \param scales  scales the layout changes of a weight or gradient
+  /// \param tiles  the number of tiles of a weight or gradient (stateTime())
+  /// \param scales  the factors for the layout changes of a weight or gradient
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1,
              const StateScales &scales = {});
-  /// Forbids every conversion after which `axis` no longer splits the dimension
-  /// that it splits before.
+  /// Forbids every conversion after which `axis` no longer splits the same
+  /// dimension as before.
   void keepInPlace(int axis);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
@@ -91,11 +92,12 @@ using LayoutSet = std::uint64_t;
 constexpr LayoutSet setOf(int layout) { return LayoutSet{1} << layout; }
 
 /// Finds the cheapest conversions from one layout to several. Each conversion
-/// may start from any layout that exists already, and other layouts may be
-/// intermediate. The conversions are a minimum Steiner arborescence, found by
-/// dynamic programming over the requested set and its subsets (Dreyfus and
-/// Wagner 1971). The time is O(n^3) once, then O(3^k n + 2^k n^2) for a set of
-/// k layouts, less for subsets that are known; n = domain.size(), at most 64.
+/// may start from any layout that exists already, and may produce an
+/// intermediate layout that is not requested. The conversions are a minimum
+/// Steiner arborescence, found by dynamic programming over the requested set
+/// and its subsets (Dreyfus and Wagner 1971). With n = domain.size(), which is
+/// at most 64, the constructor takes O(n^3). A set of k layouts then takes
+/// O(3^k n + 2^k n^2), or less if subsets of it are already known.
 class ConversionTrees {
 public:
   explicit ConversionTrees(const LayoutDomain &theDomain,
@@ -134,9 +136,9 @@ private:
 };
 
 /// Returns the layouts in which a value may pass between segments: replicated
-/// over the tensor axis, or split over it along an allowed dimension. The other
-/// axes are fixed: replicas split the samples, and the context axis splits the
-/// positions.
+/// over a tensor axis, or split over that axis along an allowed dimension. The
+/// other axes are fixed: replicas split the samples, and the context axis
+/// splits the positions.
 std::vector<Layout> boundaryLayouts(const Tensor &tensor,
                                     const Setting &setting);
 

@@ -10,7 +10,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Returns the layout's index in the tensor's domain.
+// Returns the layout of the port, as an index into the tensor's domain.
 int layoutOf(const Port &port, const Assignment &assignment) {
   return port.layouts[at(assignment[at(port.variable)])];
 }
@@ -45,7 +45,7 @@ public:
       begin(phase);
       for (const PlannedConversion &change : plan.conversions)
         if (change.phase == phase) {
-          expect(change.tensor, change.from, "is changed from");
+          expect(change.tensor, change.from, "is converted from");
           existing[at(change.tensor)].push_back(change.to);
         }
       for (std::size_t o = 0; o < segment.ops.size(); ++o)
@@ -104,7 +104,7 @@ private:
       has += (has.empty() ? "" : " and ") + toString(one, setting.mesh);
     errors.push_back(segment.name + ": " + segment.tensors[at(tensor)].name +
                      ' ' + what + ' ' + toString(layout, setting.mesh) +
-                     ", but is there " +
+                     ", but exists " +
                      (has.empty() ? "in no layout" : "as " + has));
   }
 

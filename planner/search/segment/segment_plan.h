@@ -29,14 +29,16 @@ struct SegmentPlan {
   int first = 0; ///< number of the first repeat
   int count = 1;
   std::vector<Strategy> strategies; ///< by op
-  /// Holds, by tensor, its layout when produced or received; none for inputs.
+  /// Holds, by tensor, the layout in which the tensor is produced or received;
+  /// none for inputs.
   std::vector<std::optional<Layout>> made;
-  /// Holds, by tensor, the layout in which it is saved for backward; none if it
-  /// is not saved.
+  /// Holds, by tensor, the layout in which the tensor is saved for backward;
+  /// none if the tensor is not saved.
   std::vector<std::optional<Layout>> saved;
   /// Lists the layout changes, by tensor, in a legal order.
   std::vector<PlannedConversion> conversions;
-  /// Holds, by model parameter, its state; none if the segment does not use it.
+  /// Holds the state of each parameter of the model; none if the segment does
+  /// not use the parameter.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
 };
@@ -53,9 +55,9 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
-/// Returns the operator into which `op` may be fused, or null: `op` must read
-/// that operator's result in the layout in which it is produced. The time is
-/// linear in the number of operators.
+/// Returns the producer with which `op` may be fused, or null. Both are fused
+/// only if `op` reads the producer's result in the layout in which the result
+/// is produced. The time is linear in the number of operators.
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
   const Op &consumer = segment.ops[at(op)];

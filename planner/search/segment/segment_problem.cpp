@@ -125,7 +125,7 @@ private:
   }
 
   // Adds a table of saved bytes. Repeats that recompute do not save a
-  // `recomputed` value; it is alive only in one repeat's backward.
+  // `recomputed` value, which is then alive only in the repeat's backward.
   void addSaved(CostTable table, bool recomputed,
                 CostScale scale = CostScale::perMicroBatch) {
     table.time.assign(table.memory.size(), 0.0);
@@ -292,8 +292,8 @@ private:
       readers.push_back(std::move(reader));
   }
 
-  // Adds the layouts that are replicated over a tensor axis, through which a
-  // value can change its split without all_to_all.
+  // Adds layouts that are replicated over a tensor axis. A value can change its
+  // split through such a layout, without all_to_all.
   void addReplicated(LayoutDomain &domain) const {
     for (int axis : tensorAxesOf(setting.mesh))
       for (int l = 0, known = domain.size(); l < known; ++l)
@@ -320,7 +320,8 @@ private:
       addReplicated(domain);
     price(t, passed);
     if (saved) {
-      // A recomputed value is saved only if it is the segment's input.
+      // A repeat that recomputes saves only those values that are the segment's
+      // inputs.
       bool recomputed =
           tensorRecomputed[at(t)] && !contains(segment.carriedIn, t);
       CostTable memory{{backwardMaker.variable}, {}, {}};
@@ -368,8 +369,8 @@ private:
   }
 
   // A carried value is saved once for all repeats of a virtual stage if its
-  // saved layout is the layout in which it is passed on; otherwise once per
-  // repeat.
+  // saved layout is the layout in which it is passed on. Otherwise the value is
+  // saved once per repeat.
   void addCarried(const Port &carried, const Port &saved,
                   const CostTable &memory, bool recomputed) {
     CostTable together{{carried.variable, saved.variable}, {}, {}};
@@ -385,15 +386,15 @@ private:
   }
 
   // Returns whether the layout of parameters over the tensor axes may change
-  // between storage and use. Otherwise parameters are used, and gradients
-  // produced, in the stored layout, because all ranks of these axes have the
-  // same samples and positions.
+  // between storage and use. If not, parameters are used and gradients are
+  // produced in the stored layout, because all ranks of these axes have equal
+  // samples and positions.
   bool parametersMove() const {
     const AxisRule &rule = setting.rules[at(tensorAxis)];
     return rule.has(Split::batch) || rule.has(Split::sequence);
   }
 
-  // Returns the port of a saved value: any layout that is not partial.
+  // Returns a saved value's port, which has all layouts that are not partial.
   Port savedPort(int t, LayoutDomain &domain) {
     Port saved;
     for (int i = 0; i < domain.size(); ++i)

@@ -3,9 +3,9 @@
 // Translates operators and layouts to variables and cost tables:
 //
 //   an operator       is a variable over its legal strategies;
-//   a parameter       is a variable over its states: the stored layout, and
-//                     whether the gradient is summed over the tensor axis in
-//                     every micro-batch or once per step;
+//   a parameter       is a variable over its states: the stored layout and, for
+//                     each tensor axis, whether the gradient is summed over
+//                     the axis in every micro-batch or once per step;
 //   a boundary value  is a variable over layouts; the neighbouring segment's
 //                     variable must have the same value;
 //   a saved value     is a variable over the layout in which it is saved from
@@ -14,12 +14,12 @@
 //                     layouts in which it is read (conversions.h).
 //
 // Tables price operators (compute) and values (the conversions from the
-// producer's layout to the readers'). The space is restricted. Values between
-// segments are never partial. All-gathered parameters are not kept from forward
-// to backward. Products and attention are not replicated over the tensor axis
-// if an allowed split divides them, unless they are pinned. Stored shards are
-// all-gathered over the tensor axis only if that axis may split samples or
-// positions.
+// producer's layout to the layouts of the readers). The space is restricted.
+// Values between segments are never partial. All-gathered parameters are not
+// kept from forward to backward. Products and attention are split over at least
+// one tensor axis if an allowed split exists, unless they are pinned. Stored
+// shards are all-gathered over a tensor axis only if tensor axes may split
+// samples or positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,11 +36,11 @@ namespace mtplan::planner {
 
 /// Says how a table's costs are scaled from one micro-batch to a step.
 enum class CostScale : std::uint8_t {
-  /// Time is multiplied by the step's micro-batches, memory by the
-  /// micro-batches in flight.
+  /// Time is multiplied by the number of micro-batches per step, and memory by
+  /// the number of micro-batches in flight.
   perMicroBatch,
-  /// Memory is multiplied by the micro-batches in flight, and counts once for
-  /// all repeats of a virtual stage.
+  /// Memory is multiplied by the number of micro-batches in flight, and counts
+  /// once for all repeats of a virtual stage.
   carriedOut,
   perChunk,        ///< memory counts once for all repeats of a virtual stage
   perStep,         ///< costs are not scaled
@@ -54,8 +54,8 @@ struct TableScale {
   /// that recompute, the time counts twice and the memory does not count.
   bool recomputed = false;
   int parameter = -1;     ///< for CostScale::accumulation
-  bool ofWeights = false; ///< whether only gradients of weights are computed
-  /// Says whether the times include SumWeights::compute already.
+  bool ofWeights = false; ///< whether only gradients of weights are priced
+  /// Says whether the times already include the factors of SumWeights.
   bool isWeighted = false;
 };
 
@@ -66,12 +66,13 @@ struct SegmentProblem {
   std::vector<TableScale> scales;                ///< by table
   std::vector<std::vector<Strategy>> strategies; ///< by op; op i is variable i
   std::vector<LayoutDomain> domains;             ///< by tensor
-  /// Holds, by parameter, its variable, or -1 if the segment does not use it.
+  /// Holds the variable of each parameter, or -1 if the segment does not use
+  /// the parameter.
   std::vector<int> parameterVariables;
-  /// Holds, by parameter, the state for each value of its variable.
+  /// Holds, by parameter, the state for each value of the parameter's variable.
   std::vector<std::vector<ParameterState>> parameterStates;
-  /// Holds, by tensor, the variable of its saved layout, or -1 if it is not
-  /// saved.
+  /// Holds, by tensor, the variable of the layout in which the tensor is saved,
+  /// or -1 if the tensor is not saved.
   std::vector<int> savedVariables;
   std::vector<Conversions> conversions;
   /// Holds, by boundary variable (link.in before link.out), the layout for each
@@ -88,8 +89,8 @@ SegmentProblem unitProblem(const ModelGraph &model, int segment,
                            const Setting &setting,
                            const std::vector<bool> &owner);
 
-/// Returns the problem of one micro-batch's time with separate phases:
-/// CostTable::time has the seconds of forward, and CostTable::memory has the
+/// Returns a problem in which both costs are times of one micro-batch:
+/// CostTable::time holds the seconds of forward, and CostTable::memory the
 /// seconds of backward.
 /// \param weightGradients  whether backward includes the operators that make
 /// only gradients of weights, which a zero-bubble schedule postpones

@@ -13,8 +13,8 @@
 namespace mtplan::planner {
 
 /// Returns `base` with every allowed placement of the tensor axes that have
-/// several ranks, replicated ones first. Layouts in which an axis does not
-/// divide its dimension are left out.
+/// several ranks, replicated ones first. Layouts that split a dimension into
+/// unequal shards are left out.
 /// \param allows  says whether an axis may have a placement: kReplicated or the
 /// dimension that it splits
 template <typename Allows>

@@ -72,7 +72,7 @@ private:
     std::string violated = violatedDivisor(config);
     refuse(config, violated.empty() ? "tp " + std::to_string(config.tp) +
                                           " has no two axes of these sizes"
-                                    : violated + " do not divide by tp " +
+                                    : violated + " are not divisible by tp " +
                                           std::to_string(config.tp));
   }
 
@@ -84,15 +84,16 @@ private:
 
   bool isLegal(const Parallelism &config) {
     if (config.tp == 1 && splitsArePinned() && mayBeSplit())
-      return refuse(config, "a pin asks for a split, and tp 1 splits nothing",
+      return refuse(config, "a pin requires a split, but tp 1 splits nothing",
                     Rejection::Reason::pins);
     if (options.globalBatch % config.dp != 0)
       return refuse(config,
                     "global batch " + std::to_string(options.globalBatch) +
-                        " does not divide by dp " + std::to_string(config.dp) +
-                        "; nearest that do: " + batchesNear(config.dp));
+                        " is not divisible by dp " + std::to_string(config.dp) +
+                        "; nearest that are: " + batchesNear(config.dp));
     if (config.pp > layers)
-      return refuse(config, std::to_string(layers) + " layers do not fill pp " +
+      return refuse(config, std::to_string(layers) +
+                                " layers are too few for pp " +
                                 std::to_string(config.pp));
     if (config.pp > 1 && !layersCarryEqualShapes() &&
         options.schedule.only == std::vector{ScheduleKind::interleaved})
@@ -100,10 +101,11 @@ private:
                     "encoder and decoder layers carry different values and "
                     "cannot alternate on a stage: interleaved needs layers of "
                     "one kind");
-    // In zigzag order, a context rank has an early and a late slice.
+    // In zigzag order, each context rank has an early and a late slice of the
+    // sequence.
     if (config.cp > 1 && model.sequence % (2 * config.cp) != 0)
       return refuse(config, "sequence " + std::to_string(model.sequence) +
-                                " does not divide by twice cp " +
+                                " is not divisible by twice cp " +
                                 std::to_string(config.cp));
     return true;
   }
@@ -114,9 +116,9 @@ private:
     return false;
   }
 
-  // Returns a dimension that tp must divide but does not, as text. Only a
-  // requested tp is checked; an open tp may still be useful for other splits,
-  // and one of two tensor axes may leave the dimension unsplit.
+  // Returns a dimension that tp must divide but does not, as text. Only a tp
+  // that the options fix is checked. Otherwise tp may still be useful for other
+  // splits, and one of two tensor axes may leave the dimension unsplit.
   std::string violatedDivisor(const Parallelism &config) const {
     if (!options.tp || config.tp2 > 1)
       return {};
@@ -213,8 +215,8 @@ private:
   }
 
   // Returns whether all layers receive values of the same shapes. The chunks of
-  // a stage are solved as one chain, so any layer must be able to follow
-  // another.
+  // a stage are solved as one chain, so any layer must be able to follow any
+  // other layer.
   bool layersCarryEqualShapes() const {
     const SegmentGraph *first = nullptr;
     auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
@@ -260,7 +262,8 @@ private:
     bool counted = isCounted(options);
     for (Recompute recompute :
          {Recompute::none, Recompute::selective, Recompute::full}) {
-      // A kernel that stores no scores leaves nothing to recompute.
+      // If the attention kernel stores no scores, selective recomputation has
+      // nothing to recompute.
       bool pointless = recompute == Recompute::selective &&
                        keepsAllTensors(recompute, *options.software) &&
                        !options.software->attention.keepsScores;
@@ -281,8 +284,8 @@ private:
     }
   }
 
-  // More tiles take more time and less memory. For an open choice, a few
-  // numbers of tiles are enough.
+  // More tiles take more time and less memory. If the options leave the number
+  // of tiles open, trying a few numbers is enough.
   void addTiles(Parallelism config) {
     static const std::vector<int> kOne{1}, kFew{1, 2, 4, 8, 16, 32};
     const std::vector<int> &asked =
@@ -406,8 +409,8 @@ RejectionCounts countsOf(const std::vector<Rejection> &rejections) {
   return counts;
 }
 
-// The configuration that recomputes most layers needs least memory. The one
-// that recomputes fewest layers is the fastest.
+// The configuration that recomputes most layers needs least memory. The
+// configuration that recomputes fewest layers is the fastest.
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options) {
   one.count = 0;

@@ -11,12 +11,11 @@
 
 namespace mtplan::planner {
 
-/// Describes a configuration that is not among the plans, and the reason.
+/// Describes a configuration without a plan in the result, and the reason.
 struct Rejection {
   Parallelism config; ///< microBatch 0: all configurations of this mesh
-  /// `budget` means that the search stopped before it reached the
-  /// configuration, or that the configuration is too large to be solved
-  /// (`detail`).
+  /// `budget` means that the search stopped before the configuration was
+  /// solved, or that the configuration is too large to be solved (`detail`).
   enum class Reason : std::uint8_t {
     divisor,
     memory,
@@ -25,17 +24,17 @@ struct Rejection {
     pins,
     budget
   } reason{};
-  /// For `bound`, `memory` and `budget`, holds a lower bound of the step of
-  /// plans that fit.
+  /// For the reasons `bound`, `memory` and `budget`, holds a lower bound of the
+  /// step of any plan that fits.
   Seconds bound;
-  /// For `memory` and `host`, holds the memory of the smallest plan that was
-  /// found, or a lower bound of every plan's memory (isLowerBound).
+  /// For the reasons `memory` and `host`, holds the memory of the smallest plan
+  /// that was found or, if isLowerBound, a lower bound of every plan's memory.
   Bytes needed;
   bool isLowerBound = false;
   std::string detail;
   bool limited = false; ///< whether more memory might lower the bound
-  /// Counts `config` and the configurations that share this rejection, which
-  /// have other numbers of recomputed layers or other cuts.
+  /// Counts the configurations that this rejection covers: `config`, and others
+  /// with other numbers of recomputed layers or other cuts.
   std::int64_t count = 1;
 };
 
@@ -43,38 +42,40 @@ const char *nameOf(Rejection::Reason reason);
 
 Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
                       Seconds bound);
-/// Returns the rejection of one configuration without a plan that fits.
+/// Returns the rejection of a configuration whose plans all exceed the memory.
 /// \param lowerBound  of every plan's memory
 Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
                    Bytes lowerBound);
 /// Returns one rejection for all configurations of the cuts from `first` on;
-/// there must be at least one cut. The configuration in the rejection is an
-/// example: if the memory bound rejects all, the one that needs least memory;
-/// otherwise the fastest.
+/// there must be at least one cut. The rejection names one configuration of the
+/// first of these cuts: the configuration that needs least memory if the memory
+/// bound rejects all of them, otherwise the fastest.
 /// \param one  the rejection of any of these configurations
 Rejection ofAllCuts(Rejection one, const std::vector<std::vector<int>> &cuts,
                     std::size_t first, const SearchOptions &options);
 
-/// Counts legal configurations by Rejection::Reason.
+/// Counts the rejected legal configurations by kind of reason.
 struct RejectionCounts {
   /// Counts configurations that a bound of time or memory excludes, or whose
   /// plan is slower than SearchOptions::atMost.
   std::int64_t pruned = 0;
-  std::int64_t refused = 0;   ///< no legal plan, or the plan does not fit
-  std::int64_t unreached = 0; ///< not solved: the search stopped, or too large
+  std::int64_t refused = 0; ///< no legal plan, or the plan does not fit
+  /// Counts configurations that were not solved, because the search stopped or
+  /// because they are too large to be solved.
+  std::int64_t unreached = 0;
 };
 RejectionCounts countsOf(const std::vector<Rejection> &rejections);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
 /// order. Each illegal mesh is added to `rejections` once.
 ///
-/// Configurations without an advantage are left out unless they are the only
-/// requested choice: ZeRO without replicas; ZeRO-2 and ZeRO-3 with a pipeline,
-/// whose gradient and parameter traffic occurs in every micro-batch; schedules
-/// that differ only with several stages. If the number of recomputed layers is
-/// open, the configuration with the fewest recomputed layers represents all
-/// (recomputeCounts); if uneven cuts are allowed, the even cut represents the
-/// uneven ones (allowsUnevenCut).
+/// Configurations without an advantage are left out, unless the options request
+/// no other choice: ZeRO without replicas; ZeRO-2 and ZeRO-3 with a pipeline,
+/// whose gradient and parameter traffic occurs in every micro-batch; several
+/// schedules with one stage, where all are equal. If the number of recomputed
+/// layers is open, the configuration with the fewest recomputed layers
+/// represents all (recomputeCounts); if uneven cuts are allowed, the even cut
+/// represents the uneven ones (allowsUnevenCut).
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const Machine &machine,
                                         const SearchOptions &options,
@@ -83,7 +84,7 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
 /// Returns whether the layers are divided as evenLayers() divides them.
 bool isEven(const Parallelism &config);
 
-/// Returns whether a number of recomputed layers other than all is allowed.
+/// Returns whether the options allow recomputing some layers but not all.
 bool isCounted(const SearchOptions &options);
 
 /// Returns the allowed numbers of recomputed layers per virtual stage in
@@ -96,7 +97,8 @@ Parallelism withCount(Parallelism config, int count);
 /// Returns the number that withCount() sets.
 int countOf(const Parallelism &config);
 
-/// Returns whether `space` contains the configuration or a representative.
+/// Returns whether `space` contains `config` or a configuration that represents
+/// `config`.
 bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
                const SearchOptions &options);
 

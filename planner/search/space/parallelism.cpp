@@ -28,27 +28,27 @@ void addOnce(std::vector<int> &list, int number) {
 
 std::string errorOfExpertRank(int ep, std::int64_t experts,
                               std::int64_t devices, bool areReplicas) {
-  bool one = areReplicas && experts % ep == 0; // singular: "dp 8 does"
+  bool one = areReplicas && experts % ep == 0; // singular: "dp 8 is"
   std::string divided = experts % ep == 0 ? "" : text(experts) + " experts";
   if (devices % ep != 0)
     divided += (divided.empty() ? "" : " and ") +
                (areReplicas ? "dp " + text(devices)
                             : "the " + text(devices) + " GPUs");
-  return divided + (one ? " does" : " do") + " not divide by ep " + text(ep);
+  return divided + (one ? " is" : " are") + " not divisible by ep " + text(ep);
 }
 
 std::string errorOfZeroRank(int sharing, const std::vector<int> &expertRanks,
                             int dp) {
   std::string asked = "zero-ranks " + text(sharing);
   if (sharing > dp)
-    return asked + " is more than the replicas, dp " + text(dp);
+    return asked + " is more than the number of replicas, dp " + text(dp);
   if (dp % sharing != 0)
     return asked + " does not divide dp " + text(dp);
   if (sharing == 1)
-    return asked + " leaves each of dp " + text(dp) +
-           " replicas a copy of its own, which is zero 0";
-  return asked + " is not a larger multiple of ep " +
-         listText(expertRanks, "or");
+    return asked + " shards nothing over the dp " + text(dp) +
+           " replicas, which is zero 0";
+  return asked + " must be more than ep " + listText(expertRanks, "or") +
+         " and a multiple of it";
 }
 
 // Returns recomputeShareOf() of virtual stages `first`, `first` + `step`, ...
@@ -209,7 +209,7 @@ std::string errorOfZeroRanks(const Choices<int> &asked,
   std::erase_if(allowed, [&](std::int64_t sharing) {
     return !mayBe(static_cast<int>(sharing));
   });
-  return error + "; nearest that would do: " +
+  return error + "; nearest allowed: " +
          nearestOf(allowed, {asked.only.begin(), asked.only.end()});
 }
 

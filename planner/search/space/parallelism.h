@@ -1,8 +1,8 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
 // Defines a configuration, which states how a plan uses the devices, as a
-// Megatron-LM command line or a DeepSpeed file does. A configuration leaves the
-// strategies of the operators open.
+// Megatron-LM command line or a DeepSpeed file does. A configuration does not
+// fix the strategies of the operators.
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
 // the state that ZeRO shards (zeroRanks). Both sizes must be compatible with
@@ -50,9 +50,9 @@ struct Parallelism {
   ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
   std::int64_t microBatch = 1;  ///< samples per replica and micro-batch
   std::int64_t globalBatch = 1; ///< samples per step
-  /// Is the ZeRO stage (Rajbhandari et al. 2020): stage 1 shards the
-  /// optimizer's state over the replicas, stage 2 also the gradients, stage 3
-  /// also the parameters.
+  /// Holds the ZeRO stage (Rajbhandari et al. 2020). Stage 1 shards the
+  /// optimizer's state over the replicas, stage 2 also the gradients, and stage
+  /// 3 also the parameters.
   int zeroStage = 0;
   /// Counts the replicas that share one copy of the state that ZeRO shards;
   /// divides dp. A number below dp means hybrid sharding, with one copy per
@@ -86,8 +86,8 @@ inline constexpr int kTensorAxis = 1;
 
 /// Returns the mesh of one pipeline stage: "dp" first, the tensor axes "tp" and
 /// "tp2" last, and between them "zero" (in hybrid sharding, the replicas that
-/// share one copy of the state), "ep" and "cp". All but "dp" and "tp" are left
-/// out if they have one rank.
+/// share one copy of the state), "ep" and "cp". All axes except "dp" and "tp"
+/// are left out if they have one rank.
 Mesh meshOf(const Parallelism &config);
 
 ScheduleShape shapeOf(const Parallelism &config);
@@ -96,12 +96,12 @@ ScheduleShape shapeOf(const Parallelism &config);
 /// stages, this is the mean over the rank's chunks.
 double inFlightOf(const Parallelism &config, int stage);
 
-/// Returns the share of recomputed layers among all layers, or among one
-/// stage's.
+/// Returns the share of recomputed layers among all layers, or among the layers
+/// of one stage.
 double recomputeShareOf(const Parallelism &config);
 double recomputeShareOf(const Parallelism &config, int stage);
 /// Returns the least recomputeShareOf() of all stages. Layers differ in time,
-/// so only this share of the total time is certainly recomputed.
+/// so only this share of the total time is recomputed with certainty.
 double leastRecomputeShareOf(const Parallelism &config);
 
 /// Returns the index of the first tensor axis. This axis and all later axes are
@@ -137,9 +137,9 @@ std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
                              int dp);
 
 /// Returns the legal values of Parallelism::zeroRanks for the configuration's
-/// dp and ep: the legal values in `asked` or, if the choice is open, dp and,
-/// for each level of the network, the largest legal value that fits in one
-/// domain. For ZeRO stage 0, the only value is 1.
+/// dp and ep. These are the legal values in `asked`. If `asked` allows every
+/// value, they are dp and, for each level of the network, the largest legal
+/// value that fits in one domain. For ZeRO stage 0, the only value is 1.
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 

@@ -175,8 +175,8 @@ private:
 
   void conflict(const PinText &one, const PinText &other,
                 const std::string &name) {
-    error(quoted(one) + " and " + quoted(other) + " both name " + name +
-          " and differ");
+    error(quoted(one) + " and " + quoted(other) + " both match " + name +
+          " but have different values");
   }
 
   bool mayBeUsed(const Factor &factor) const {
@@ -196,7 +196,7 @@ private:
     if (limits.hasTwoAxes || (value.find('+') == value.npos && value != "tp2"))
       return true;
     error(quoted(pin) + ": \"" + value +
-          "\" needs two tensor axes; open them with --tp-axes 2");
+          "\" needs two tensor axes; allow them with --tp-axes 2");
     return false;
   }
 
@@ -246,7 +246,7 @@ private:
       if (d <= 1024)
         divisors += ' ' + std::to_string(d);
     error(quoted(pin) + ": " + dimension + " is " + std::to_string(size) +
-          ", which does not divide by tp " + std::to_string(*limits.tp) +
+          ", which is not divisible by tp " + std::to_string(*limits.tp) +
           "; tp may be" + divisors);
   }
 
@@ -322,8 +322,9 @@ private:
     if (otherKind) {
       error(quoted(pin) + ": matches no " + kind +
             (pin.word.empty()
-                 ? ", but operators, which take a word such as column"
-                 : ", but parameters, which take a layout such as [tp,-]"));
+                 ? ", but matches operators, which need a word such as column"
+                 : ", but matches parameters, which need a layout such as "
+                   "[tp,-]"));
       return;
     }
     std::vector<std::string> near;

@@ -33,13 +33,13 @@ struct PinText {
   std::string text; ///< as written, for messages
   std::string pattern;
   std::string word; ///< the value for an operator; empty for a parameter
-  /// Holds the value for a parameter per dimension, as in Pins::parameters.
+  /// Holds, per dimension, the value for a parameter, as in Pins::parameters.
   std::vector<std::string> entries;
 };
 
 struct PinSpace {
   std::vector<Split> splits; ///< the splits that the tensor axes may use
-  std::optional<int> tp;     ///< if set, sizes must divide by it
+  std::optional<int> tp;     ///< if set, must divide the split sizes
   bool hasTwoAxes = false;   ///< whether there may be two tensor axes
 };
 

@@ -26,8 +26,10 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
   int sum = std::accumulate(layers.begin(), layers.end(), 0);
   if (!layers.empty() &&
       (sum != all || std::ranges::any_of(layers, [](int n) { return n < 1; })))
-    throw std::invalid_argument("the parts hold " + std::to_string(sum) +
-                                " layers, the model " + std::to_string(all));
+    throw std::invalid_argument("the virtual stages have " +
+                                std::to_string(sum) +
+                                " layers in total; they must have " +
+                                std::to_string(all) + ", at least 1 each");
   bool repeated = hasLayers(model);
   std::size_t part = 0;
   int room = layers.empty() ? all : layers[0];

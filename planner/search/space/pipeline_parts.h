@@ -3,8 +3,8 @@
 // Distributes layers over virtual stages. The layers of a model are the repeats
 // of its repeated segments, even if pins split these segments. If no segment is
 // repeated, every segment is a layer. A pipeline is cut between layers:
-// segments before the first layer belong to that layer, and segments after a
-// layer belong to it.
+// segments before the first layer belong to the first layer, and every other
+// segment that is no layer belongs to the layer before it.
 //
 // The first and the last stage also have the embedding and the head, and have
 // different numbers of micro-batches in flight, so they may need fewer layers.
@@ -38,7 +38,8 @@ int layersOf(const ModelGraph &model);
 std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
                                         const std::vector<int> &layers);
 
-/// Returns the most even distribution; the middle parts get the remainder.
+/// Returns the most even distribution of layers over parts. The middle parts
+/// get the remainder.
 std::vector<int> evenLayers(int layers, int parts);
 
 /// Returns whether the layers divide evenly among all chunks of an interleaved
@@ -47,8 +48,8 @@ bool fillsChunks(int layers, int chunks);
 
 /// Returns the cuts of `layers` layers into `stages` stages in which neither
 /// the first nor the last stage has more layers than the largest middle stage,
-/// and the middle stages share the rest evenly; with two stages, all cuts. The
-/// even cut is left out.
+/// and the middle stages share the other layers evenly. With two stages,
+/// returns all cuts. The even cut is left out.
 std::vector<std::vector<int>> unevenCuts(int layers, int stages);
 
 } // namespace mtplan::planner

@@ -8,7 +8,8 @@
 // the tile afterwards. Backward also computes and reduces the weight's gradient
 // tile by tile, so that memory holds one full tile at a time. Activations are
 // not tiled. A configuration sets the number of tiles of the largest weight;
-// other weights have as many tiles as needed for tiles that are no larger.
+// every other weight has the fewest tiles that are no larger than those of the
+// largest weight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,15 +23,16 @@
 
 namespace mtplan::planner {
 
-/// Returns, per operator, whether backward recomputes it. Full recomputation
-/// repeats all forward operators or, if the software stops early, the operators
-/// up to the last whose result backward reads; selective recomputation follows
-/// the software's rule. Segments that are not layers recompute nothing.
+/// Returns, per operator, whether backward recomputes the operator. Full
+/// recomputation repeats all forward operators or, if the software stops early,
+/// all forward operators up to the last one whose result backward reads.
+/// Selective recomputation follows the software's rule. Segments that are not
+/// layers recompute nothing.
 std::vector<bool> recomputedOps(const SegmentGraph &segment,
                                 Recompute recompute, const Software &software);
 
-/// Returns whether forward saves every tensor that backward reads: nothing is
-/// recomputed, or only values inside attention.
+/// Returns whether forward saves every tensor that backward reads. This holds
+/// if nothing is recomputed, or only values inside attention.
 bool keepsAllTensors(Recompute recompute, const Software &software);
 
 /// Returns, per tensor, whether backward repeats its forward layout changes,
@@ -41,14 +43,14 @@ std::vector<bool> recomputedTensors(const SegmentGraph &segment,
                                     Recompute recompute,
                                     const Software &software);
 
-/// Returns the number of tiles of each parameter; 1 if an operator that is no
-/// product reads the parameter.
+/// Returns the number of tiles of each parameter. The number is 1 if an
+/// operator other than a product reads the parameter.
 std::vector<int> tilesOfParameters(const ModelGraph &model,
                                    const Setting &setting);
 
-/// Returns the number of tiles of each tensor of `segment`. A weight has the
-/// number of its parameter, and so has its gradient if a product computes it;
-/// all other tensors have 1.
+/// Returns the number of tiles of each tensor of `segment`. A weight has as
+/// many tiles as its parameter, and so has the weight's gradient if a product
+/// computes the gradient. All other tensors have 1 tile.
 std::vector<int> tilesOfTensors(const ModelGraph &model,
                                 const SegmentGraph &segment,
                                 const Setting &setting);

@@ -21,10 +21,11 @@ std::string wordOf(const Op &op, const Strategy &strategy, int tensorAxis) {
 }
 
 StateBytes stateBytesOf(Precision precision) {
-  // fp32 has no master copy: the gradient has 4 bytes, and the two moments have
-  // 8; an update reads the gradient, and reads and writes weight and moments (4
-  // + 2 * 12). Otherwise the gradient has 2 bytes, and master and moments have
-  // 12; an update also writes the weight (2 + 2 * 12 + 2).
+  // fp32 training has no master weights: the gradient has 4 bytes, and the two
+  // moments have 8. An update reads the gradient, and reads and writes the
+  // weight and the moments: 4 + 2 * 12 bytes. In other precisions, the gradient
+  // has 2 bytes, and master weight and moments have 12. An update also writes
+  // the weight: 2 + 2 * 12 + 2 bytes.
   if (precision == Precision::fp32)
     return {4, 8, 28, 0};
   return {2, 12, 28, 0};

@@ -127,7 +127,7 @@ MemoryUse StageSolver::measure(const StageSolution &solution) const {
 const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
                                         double inFlight, SolveLimits limits) {
   setting.inFlight = inFlight;
-  // Without shared parameters the state is irrelevant.
+  // Without shared parameters, `sharedState` has no effect.
   setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
   std::deque<StageCache::Solved> &known = cache.known[stageKey(repeats)];
   bool forAnyCutoff = limits.stopAbove == kInfinity;
@@ -152,7 +152,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
 }
 
 void StageCache::trim() {
-  // A solution takes about 30 kB, and a unit about 200 kB.
+  // A solution takes about 30 kB of memory, and a unit about 200 kB.
   constexpr std::size_t kManySolutions = 2000, kManyUnits = 200;
   if (known.size() > kManySolutions)
     known.clear();
@@ -194,7 +194,7 @@ StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
   return key;
 }
 
-// The first segment that reads a shared parameter has the parameter's cost.
+// The first segment that reads a shared parameter bears the parameter's cost.
 std::vector<HeldSegment>
 StageSolver::problemsOf(const std::vector<int> &repeats) {
   std::vector<bool> owner(graph.parameters.size(), true);
@@ -221,7 +221,8 @@ StageSolver::problemsOf(const std::vector<int> &repeats) {
 
 /// Solves a stage with bytes reserved for its workspace. If the solution needs
 /// more, the search branches: one part reserves as many bytes as the solution
-/// needs, and the other forbids the combination of layouts that needs them.
+/// needs, and the other part forbids the combination of layouts that needs so
+/// many bytes.
 class StageSolver::WorkspaceSearch {
 public:
   WorkspaceSearch(const StageSolver &theStage,
@@ -346,7 +347,8 @@ private:
       open.push_back(std::move(larger));
   }
 
-  // Returns whether forbidding a part's causes leaves the elimination small.
+  // Returns whether the elimination stays small if the part's causes are
+  // forbidden.
   bool isEasy(const Part &part) const {
     const Forbidden &last = part.forbidden.back();
     if (last.values.size() > kMostValues)
@@ -370,9 +372,9 @@ private:
     return found;
   }
 
-  /// These limits apply to the number of parts, the values of one cause, and
-  /// the entries that an elimination joins if causes are forbidden. Parts
-  /// beyond them are not solved, but their lower bounds count.
+  /// These limit the number of parts, the values of one cause, and the entries
+  /// that an elimination joins if causes are forbidden. Parts beyond these
+  /// limits are not solved, but their lower bounds count.
   static constexpr int kMostParts = 32;
   static constexpr std::size_t kMostValues = 16;
   static constexpr double kMostWork = 1e5;
@@ -382,8 +384,8 @@ private:
   const SolveLimits limits;
   const double room;
   std::vector<Part> open; ///< the last is solved next
-  /// Hold the time of the best solution that fits, and a lower bound over all
-  /// parts that were solved.
+  /// These are the time of the best solution that fits, and a lower bound over
+  /// all parts that were solved.
   double least = kInfinity, bound = kInfinity;
   Seconds looseBound{kInfinity};
   bool limited = true;    ///< whether memory limits some part

@@ -15,7 +15,8 @@
 
 namespace mtplan::planner {
 
-/// Returns the link of `repeats` repeats, with costs of a step.
+/// Returns a link of `repeats` repeats of the segment, with the costs of a
+/// step.
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
                 const Setting &setting, int repeats);
 
@@ -38,10 +39,11 @@ struct StageSolution {
   std::vector<PhaseTimes> times; ///< by run: the times of one repeat
   MemoryUse memory;
   Bytes reserve; ///< for the workspace
-  /// Hold lower bounds of the sum of times; +infinity if no plan fits.
-  /// `looseBound` holds for every plan. `lowerBound` holds for plans whose
-  /// layout changes are the cheapest by Setting::sumWeights: other changes
-  /// may pass through smaller intermediate layouts.
+  /// These are lower bounds of the sum of times; +infinity if no plan fits.
+  /// `looseBound` holds for every plan. `lowerBound` holds for plans with the
+  /// cheapest layout changes, weighted by Setting::sumWeights. Costlier layout
+  /// changes may need less workspace, because their intermediate layouts may be
+  /// smaller.
   Seconds lowerBound, looseBound;
   bool optimal = false; ///< whether `runs` reach the lower bound
   bool limited = true;  ///< false: `runs` are fastest for any memory limit
@@ -73,13 +75,14 @@ private:
   std::map<Key, Bytes> leastMemories;
 };
 
-/// Solves stages, which are chains of segments, exactly (planner/solve):
-/// chooses the strategies with the least sum of all streams' times that fit.
+/// Solves stages, which are chains of segments, exactly (planner/solve). Among
+/// the strategies that fit, the solver chooses those with the least sum of the
+/// times of all streams.
 class StageSolver {
 public:
   /// Model and cache must outlive the solver. `theSetting.inFlight` is ignored.
-  /// \param theConfig  the setting's configuration; schedule and layers are
-  /// ignored
+  /// \param theConfig  the configuration of the setting; its schedule and
+  /// layers are ignored
   StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
               const Parallelism &theConfig, StageCache &theCache);
 
@@ -123,11 +126,11 @@ std::vector<int> repeatsOf(const ModelGraph &graph,
 /// Describes the repeats of a run that are in one chunk of the stage.
 struct RunSlice {
   int run = 0;
-  int first = 0; ///< counted in the model
+  int first = 0; ///< number of the first repeat in the model
   int count = 1;
 };
 
-/// Splits runs among the chunks of the stage, in order.
+/// Splits a stage's runs among the chunks of the stage, in order.
 std::vector<std::vector<RunSlice>>
 splitRuns(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
           const std::vector<PipelinePart> &parts);

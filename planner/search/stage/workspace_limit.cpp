@@ -25,9 +25,9 @@ double shardBytes(const Use &use, const Strategy &strategy,
   return bytes;
 }
 
-// Returns the bytes of operands and results of `op` on one rank with its best
-// split, without inputs, parameters and saved values, which are counted
-// elsewhere.
+// Returns the bytes of the operands and results of `op` on one rank, with the
+// split that needs least. Inputs, parameters and saved values are not included,
+// because they are counted elsewhere.
 double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
@@ -153,7 +153,8 @@ void forbid(Problem &problem, const Forbidden &forbidden) {
              [&](const auto &v) { return !isForbidden(0, v[0]); });
     return;
   }
-  // The variable `agree` is 1 if all values so far are the forbidden ones.
+  // The variable `agree` is 1 if all variables so far have their forbidden
+  // values.
   int agree = -1;
   for (std::size_t i = 1; i + 1 < values.size(); ++i) {
     const int next = static_cast<int>(problem.domains.size());

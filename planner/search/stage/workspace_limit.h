@@ -1,10 +1,10 @@
 //===- workspace_limit.h - The workspace of a stage -------------*- C++ -*-===//
 //
 // The solver limits a sum of memory over its tables. A workspace is a maximum
-// over program points, which such a sum cannot express. So a fixed number of
-// bytes is reserved for the workspace. If a solution needs more, the layouts
-// that cause the excess are forbidden together, and the chain is solved again
-// (a logic-based Benders cut: Hooker and Ottosson 2003).
+// over program points, which such a sum cannot express. Therefore a fixed
+// number of bytes is reserved for the workspace. If a solution needs more, the
+// layouts that cause the excess are forbidden together, and the chain is solved
+// again (a logic-based Benders cut: Hooker and Ottosson 2003).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,9 @@ struct HeldSegment {
   const SegmentProblem *problem = nullptr;
 };
 
-/// Returns the bytes reserved for transient values, for any plan: inputs, and
-/// twice the largest working set of an operator with its best split, because
-/// one set is in use while another is received.
+/// Returns the bytes that any plan reserves for transient values: the inputs,
+/// and twice the largest working set of an operator with its best split,
+/// because one working set is in use while another is received.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
                         const Setting &setting);
@@ -36,8 +36,8 @@ struct Forbidden {
   std::vector<std::pair<int, int>> values; ///< variable and value
 };
 
-/// Returns `assignment`'s values of all variables that determine the layouts of
-/// `tensors`.
+/// Returns the values, in `assignment`, of all variables that determine the
+/// layouts of `tensors`.
 Forbidden forbiddenBy(const SegmentGraph &segment,
                       const SegmentProblem &problem, int link,
                       const Assignment &assignment,
@@ -47,7 +47,8 @@ Forbidden forbiddenBy(const SegmentGraph &segment,
 /// forbidden value, so that no table has more than three variables; a variable
 /// is true if all forbidden values up to its own are chosen. The existing
 /// variables keep their numbers.
-/// \pre the link has costs for every table, and `forbidden.values` is not empty
+/// \pre `problem` has costs for every table, and `forbidden.values` is not
+/// empty
 void forbid(Problem &problem, const Forbidden &forbidden);
 
 /// Returns the bytes that every plan of a stage reserves for its workspace.

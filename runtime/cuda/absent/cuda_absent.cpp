@@ -6,7 +6,7 @@
 
 namespace mtplan::runtime {
 
-static const char kWhy[] = "was built without CUDA: no nvcc was found";
+static const char kWhy[] = "mtplan was built without CUDA: no nvcc was found";
 
 int cudaDevices() { return 0; }
 

@@ -1,4 +1,4 @@
-//===- carrier.cpp - Chooses the world of GPU memory ----------------------===//
+//===- carrier.cpp - Chooses how ranks on GPUs communicate ----------------===//
 
 #include "runtime/cuda/collectives/carrier.h"
 
@@ -69,10 +69,10 @@ void checkAlike(const std::vector<Whereabouts> &all,
     if (all[rank].*told != all[0].*told) {
       std::string words = what;
       words += " by rank " + std::to_string(all[0].*told ? 0 : rank);
-      words += " and not by rank " + std::to_string(all[0].*told ? rank : 0);
+      words += " but not by rank " + std::to_string(all[0].*told ? rank : 0);
       words += ": set ";
       words += variable;
-      throw CommunicationError(words + " alike for all ranks");
+      throw CommunicationError(words + " to the same value on all ranks");
     }
 }
 
@@ -89,7 +89,7 @@ std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context) {
   const std::size_t count = all.size();
   checkAlike(all, &Whereabouts::registers, "memory is registered with NCCL",
              "MTPLAN_NCCL_REGISTER");
-  checkAlike(all, &Whereabouts::joins, "collectives are joined",
+  checkAlike(all, &Whereabouts::joins, "collectives are grouped",
              "MTPLAN_JOINT_COLLECTIVES");
   for (const Whereabouts &one : all) {
     const std::vector<int> sharing = ranksOn(one.device, all);

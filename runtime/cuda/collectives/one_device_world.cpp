@@ -36,7 +36,9 @@ char *offset(void *data, std::int64_t bytes) {
 
 } // namespace
 
-/// Represents one call, from the entry of all ranks until all have finished.
+/// Represents one call of the group. The constructor exchanges the buffers of
+/// all ranks, and makes the stream wait until these buffers are ready. leave()
+/// ends the call.
 class OneDeviceGroup::Session {
 public:
   Session(OneDeviceGroup &itsGroup, const Call &call, const void *in, void *out)

@@ -45,10 +45,10 @@ private:
 
 /// Connects ranks that are threads of one process. Kernels and copies of each
 /// rank access the memory of all ranks. In every collective the threads
-/// synchronize twice on the host: to exchange pointers, and after all have
-/// queued their work. Events order the streams, so no thread waits for the
-/// device, except in barrier(). Plans of many ranks can therefore run on a
-/// single device, for example in tests.
+/// synchronize twice on the host: to exchange pointers, and after all threads
+/// have queued their work. Events order the streams, so no thread waits for the
+/// device, except in barrier(). With this world, plans of many ranks can run on
+/// a single device, for example in tests.
 class OneDeviceWorld final : public World {
 public:
   /// \param host  must outlive this world; its ranks must be threads of this
@@ -61,21 +61,22 @@ public:
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
   /// Copies the data to a parcel. A large enough parcel is reused once the
-  /// receiver has queued the copy from it, so that usually only the first step
-  /// allocates parcels.
+  /// receiver has queued its copy of the data, so that usually only the first
+  /// step allocates parcels.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override;
 
-  /// Waits for the selected stream, and then for all ranks.
+  /// Waits for the selected stream, and then for the other ranks.
   void barrier(const std::string &label) override;
 
   std::chrono::milliseconds patience() const override {
     return host.patience();
   }
   void check() override { host.check(); }
-  /// Calls of several ranks synchronize on the host and cannot be recorded.
+  /// Returns whether calls can be recorded. Calls of several ranks cannot,
+  /// because these ranks synchronize on the host.
   bool isQueued() const override { return size() == 1; }
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
@@ -91,7 +92,7 @@ private:
     std::atomic<bool> isEmptied{false}; ///< true once `emptied` is recorded
   };
   using SharedParcel = std::shared_ptr<Parcel>;
-  /// Holds the message of the host's world that accompanies a parcel.
+  /// Is the message by which the host's world passes a parcel to the receiver.
   struct Letter {
     SharedParcel *share = nullptr; ///< the receiver deletes it
   };

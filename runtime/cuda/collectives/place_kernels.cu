@@ -17,8 +17,8 @@ template <typename Pointer> using Places = Several<Pointer, kMostPlaces>;
 template <typename Pointer>
 Places<Pointer> placesOf(std::span<const Pointer> all) {
   if (all.size() > kMostPlaces)
-    throw DeviceError("a kernel sees the memory of " +
-                      std::to_string(kMostPlaces) + " ranks, not of " +
+    throw DeviceError("a kernel can access the memory of at most " +
+                      std::to_string(kMostPlaces) + " ranks, not " +
                       std::to_string(all.size()));
   Places<Pointer> places{};
   std::ranges::copy(all, places.items);
@@ -92,8 +92,8 @@ __global__ void exchangeUnits(const Unit *in, Unit *out, std::int64_t first,
   out[i] = in[(piece % first * second + piece / first) * inner + i % inner];
 }
 
-/// Calls `use` with a null pointer to the widest unit whose size divides all
-/// numbers in `all`.
+/// Calls `use` with a null pointer to the widest type whose size in bytes
+/// divides all numbers in `all`. The smallest size is 2 bytes.
 template <typename Use>
 void withUnit(std::initializer_list<std::uint64_t> all, Use use) {
   std::uint64_t bits = 0;

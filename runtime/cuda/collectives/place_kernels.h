@@ -21,9 +21,9 @@ struct PieceRows {
 };
 
 /// Reduces all sources, in order, into every output. The bits equal those of
-/// runtime/communicator/reduce.h. All functions queue kernels on the selected
-/// stream. Outputs have contiguous rows. An output may be a source if there is
-/// one row.
+/// runtime/communicator/reduce.h. All functions of this file queue kernels on
+/// the context's selected stream. The rows of an output are contiguous. An
+/// output may also be a source if there is only one row.
 /// \param sources, outputs  at most kMostPlaces
 void reducePlaces(const Context &context, Reduction reduction,
                   std::span<const void *const> sources,

@@ -1,13 +1,14 @@
 //===- registration.h - Memory registered with NCCL -------------*- C++ -*-===//
 //
 // NCCL copies data through internal buffers, unless the caller's buffers are
-// registered. Ranks of a machine access each other's registered memory
-// directly, and so can switches with in-network reduction. Registered memory
+// registered. Ranks of a machine can access each other's registered memory
+// directly, and so can switches that reduce in the network. Registered memory
 // comes from NCCL's allocator, which rounds sizes up to the device's mapping
 // granularity.
 //
-// Either all ranks of a communicator must register memory, or none: NCCL does
-// not define mixed cases. A failed registration is therefore an error.
+// Either all ranks of a communicator register memory, or none of them does:
+// NCCL does not define mixed cases. A failed registration is therefore an
+// error.
 //
 // NCCL registers the buffers of captured calls itself. For other calls, buffers
 // are registered explicitly. Windows (ncclCommWindowRegister), which symmetric
@@ -25,9 +26,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Is the end of error messages, which says how to disable registration.
+/// Ends error messages, and says how to disable registration.
 inline constexpr const char *kWithoutRegistration =
-    " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
+    " (set MTPLAN_NCCL_REGISTER=0 to run without registered memory)";
 
 /// Returns whether MTPLAN_NCCL_REGISTER is set, and neither empty nor 0.
 inline bool registrationIsWanted() {
@@ -37,11 +38,11 @@ inline bool registrationIsWanted() {
 }
 
 /// Allocates device memory that can be registered, at least one byte.
-/// \throws DeviceError with the size if memory is insufficient, and without a
-/// size in a build without NCCL
+/// \throws DeviceError in a build without NCCL, or if memory is insufficient
+/// (then the message states the size)
 void *allocateForNccl(std::size_t bytes);
 /// Waits until the device is idle, and frees the memory. Communicators that
-/// have registered it must be closed.
+/// have registered the memory must be closed before.
 void releaseForNccl(void *data) noexcept;
 
 } // namespace mtplan::runtime::cuda

@@ -78,7 +78,7 @@ private:
   }
   template <typename Attributes> void setUp(Attributes &attributes) const {
     attributes.set_attn_scale(static_cast<float>(shape.scale));
-    // If keys and queries are equally many, both alignments of the causal mask
+    // If there are as many keys as queries, both alignments of the causal mask
     // are equivalent, and more cuDNN kernels support TOP_LEFT.
     if (shape.causal)
       attributes
@@ -141,8 +141,8 @@ std::shared_ptr<Graph> build(CudnnGraphs &graphs, const AttentionShape &shape,
   if (!offer(*graph, graphs.library()).taken)
     return nullptr;
   if (const cudnn_frontend::error_t said = graph->build_plans(); said.is_bad())
-    throw DeviceError("cuDNN takes attention of these shapes and cannot build "
-                      "it: " +
+    throw DeviceError("cuDNN supports attention of these shapes, but cannot "
+                      "build it: " +
                       said.err_msg);
   return graph;
 }
@@ -159,10 +159,10 @@ void addAttentionGrad(const AttentionShape &shape, Graph &graph) {
 
 Taken offer(Graph &graph, cudnnHandle_t handle) {
   const fe::error_t said = ask(graph, handle);
-  // PREREQUISITE_MISSING means that a library is not installed. The graph may
-  // be supported.
+  // PREREQUISITE_MISSING means that a library is not installed, and says
+  // nothing about the graph.
   if (said.err_msg.find("PREREQUISITE_MISSING") != std::string::npos)
-    throw DeviceError("cuDNN lacks something it needs: " + said.err_msg);
+    throw DeviceError("cuDNN lacks a library that it needs: " + said.err_msg);
   return {said.is_good(), said.err_msg};
 }
 
@@ -196,7 +196,8 @@ CudnnGraphs::Built CudnnGraphs::built(const AttentionShape &shape,
                                       bool isGrad) {
   Built one{shape, isGrad, shape, nullptr};
   // cuDNN requires 16-byte alignment of all tensors. If an execution computes
-  // only some samples, the log-sum-exps of the next execution must be aligned.
+  // only some samples, the log-sum-exps of the next execution must be aligned,
+  // too.
   constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
   try {
     if (const auto some = mostSamples(shape, [&](const AttentionShape &part) {
@@ -216,7 +217,7 @@ CudnnGraphs::Built CudnnGraphs::built(const AttentionShape &shape,
 void CudnnGraphs::warn(const char *why) {
   if (!std::exchange(hasWarned, true))
     std::fprintf(stderr,
-                 "warning: %s: attention is by our own kernels, as with "
+                 "warning: %s: attention uses mtplan's own kernels, as with "
                  "MTPLAN_CUDNN=0\n",
                  why);
 }

@@ -41,14 +41,14 @@ void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
 /// Limits a graph's workspace in bytes. The planner does not count this memory;
 /// the workspace must fit into the memory that machine files reserve beyond the
-/// context (reserved_GiB less reserved_context_GiB). cuDNN's deterministic
+/// context (reserved_GiB minus reserved_context_GiB). cuDNN's deterministic
 /// gradient stores two bytes per score, so its workspace grows with the square
 /// of the sequence length.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
 struct Taken {
   bool taken = false;
-  std::string why; ///< cuDNN's reason if not
+  std::string why; ///< cuDNN's reason if `taken` is false
 };
 
 /// Returns whether cuDNN has a kernel for the graph that needs at most
@@ -58,7 +58,8 @@ struct Taken {
 Taken offer(Graph &graph, cudnnHandle_t handle);
 
 /// Holds the graphs of a rank; layers with equal shapes share a graph. If cuDNN
-/// itself fails, our own kernels are used and one warning is printed.
+/// itself fails, the kernels of attention.cuh are used, and one warning is
+/// printed.
 struct CudnnGraphs {
   /// Makes a graph, or returns null if cuDNN does not support it.
   /// \throws DeviceError if cuDNN does not work or cannot build the graph
@@ -76,7 +77,7 @@ struct CudnnGraphs {
     bool isGrad;
     AttentionShape together;      ///< shape of one execution, which may have
                                   ///< only some samples
-    std::shared_ptr<Graph> graph; ///< null: use our own kernels
+    std::shared_ptr<Graph> graph; ///< null: cuDNN is not used
   };
   /// Returns the graph of a shape, which the first call builds. A call takes
   /// time linear in the number of shapes.
@@ -91,7 +92,7 @@ private:
   void warn(const char *why);
 
   const Make make;
-  cudnnHandle_t handle = nullptr; ///< null until library()
+  cudnnHandle_t handle = nullptr; ///< null until library() is called
   bool hasWarned = false;
   std::vector<Built> all;
 };

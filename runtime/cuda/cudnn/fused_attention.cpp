@@ -137,7 +137,8 @@ std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec) {
   shape.causal = spec.integer("causal", 0) != 0;
   shape.scale = spec.number("scale", 1.0);
   shape.type = query.type;
-  // With a causal mask the last query attends to keys up to its position.
+  // With a causal mask, the last query attends to the keys up to its own global
+  // position.
   shape.keys =
       shape.causal ? pieceOf(query, 1).offset + shape.queries : shape.keyRows;
   if (shape.keys > shape.keyRows)

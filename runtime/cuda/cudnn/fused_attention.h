@@ -20,7 +20,7 @@ struct AttentionShape {
   std::int64_t batch, queries, heads, keys, keyRows, keyHeads, width;
   bool causal;
   double scale;     ///< multiplies scores
-  ElementType type; ///< type of all tensors but the log-sum-exps (f32)
+  ElementType type; ///< type of all tensors except the log-sum-exps (f32)
 
   bool operator==(const AttentionShape &) const = default;
 };
@@ -30,17 +30,18 @@ struct AttentionShape {
 /// and queries after the last key.
 std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec);
 
-/// Returns the shape with the largest batch size that divides `batch` and for
-/// which `takes` is true, or none.
+/// Returns the shape with the largest divisor of shape.batch as its batch size
+/// for which `takes` is true, or none.
 std::optional<AttentionShape>
 mostSamples(const AttentionShape &shape,
             const std::function<bool(const AttentionShape &)> &takes);
 
 /// Makes the kernel of an `attention` or `attention_grad`. Returns null if
-/// cuDNN is missing, is disabled (MTPLAN_CUDNN=0), does not work, or has no
-/// such kernel on this device. cuDNN is used for attention in 16-bit types
-/// without dropout, bias and soft cap. cuDNN's dropout masks would depend on
-/// the sharding. Our own kernels compute all other cases.
+/// cuDNN is missing, is disabled (MTPLAN_CUDNN=0), does not work, or does not
+/// support this attention on the device. cuDNN is used for attention in 16-bit
+/// types without dropout, bias and soft cap; the kernels of attention.cuh
+/// compute all other cases. Dropout is excluded because cuDNN's dropout masks
+/// would depend on the sharding.
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 

@@ -11,7 +11,8 @@ namespace mtplan::runtime::cuda {
 
 /// Computes the gradient factor and whether the step is skipped. The bits equal
 /// those of runtime/training/gradient_factor.h, because one thread adds in the
-/// same order, without contracted operations. `decision` may point into `step`.
+/// same order and the compiler contracts no operations. `decision` may point
+/// into `step`.
 static __global__ void decideFactor(const DeviceLongSum *sums,
                                     std::int64_t ranks, const StepNumbers *step,
                                     double *decision) {
@@ -35,8 +36,9 @@ static __global__ void decideFactor(const DeviceLongSum *sums,
 
 /// Queues decideFactor. All pointers are to device memory.
 /// \param sums  each rank's sum of the squares of its gradients
-/// \param decision  receives the gradient factor, and 1, or 0 after an
-/// overflow; if the norm rule does not apply, the factor is not written
+/// \param decision  receives two numbers: the gradient factor, and 1 if
+/// parameters are updated or 0 after an overflow. If the norm rule does not
+/// apply, the second number is 1 and the factor is not written.
 inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
                            std::int64_t ranks, const StepNumbers *step,
                            double *decision) {
@@ -64,7 +66,7 @@ template <typename R> struct AdamwNumbers {
 };
 
 /// Holds the tensors of a parameter to update. `parameter` and `master` may be
-/// equal.
+/// the same tensor.
 struct Updated {
   Operand gradient;
   Result parameter, master, mean, square;
@@ -107,10 +109,11 @@ __device__ void updatePack(const Updated &one, std::int64_t first, int count,
     store(one.parameter, first, count, weight);
 }
 
-/// Counts the blocks per multiprocessor for which the registers must suffice.
+/// Returns the number of blocks per multiprocessor for which the registers must
+/// suffice.
 constexpr int updateBlocks(bool isDouble) { return isDouble ? 1 : 3; }
 
-/// Updates one parameter. A block processes a piece.
+/// Updates one parameter. A block processes a piece of kListPiece elements.
 template <typename R>
 __global__ void __launch_bounds__(kListThreads,
                                   updateBlocks(sizeof(R) == sizeof(double)))

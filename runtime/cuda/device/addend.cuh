@@ -7,21 +7,21 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Adds with separate rounding, which keeps the compiler from contracting the
-/// addition with a product.
+/// Adds two numbers by an intrinsic, which keeps the compiler from contracting
+/// the addition with a product.
 inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
 inline __device__ double addedApart(double a, double b) {
   return __dadd_rn(a, b);
 }
 
-/// Describes a tensor that is added to the result of a kernel, if it has data.
-/// The bits equal those of a separate `add` kernel.
+/// Describes a tensor that is added to the result of a kernel. There is no
+/// addend if `data` is kNone. The bits equal those of a separate `add` kernel.
 struct Addend {
   Operand data = kNone;
   ElementType between = ElementType::f32; ///< the result is rounded to this
                                           ///< type before the addition
 
-  /// Returns whether there is no addend, or only bf16 in it.
+  /// Returns whether `data` and `between` are bf16, or there is no addend.
   bool isBf16() const { return !data.data || areBf16(data.type, between); }
 
   /// \param held  a pack of `data`

@@ -1,13 +1,14 @@
 //===- attention.cuh - Attention with an online softmax ---------*- C++ -*-===//
 //
 // There are two kernels: one on tensor cores for 16-bit tensors, and a general
-// kernel. The first is FlashAttention-2 (Dao 2023): a block processes 128
-// queries (64 for heads of 65 to 96 features) and iterates over tiles of keys.
-// Sums stay in registers. Probabilities are rounded to 16 bits only where they
-// weight the values. The values of a tile are copied while its scores are
-// computed, and the next keys while the values are added. A block uses 36 KiB
-// of shared memory for heads up to 64 wide (tiles of 64 keys), 26 KiB up to 96
-// and 51 KiB up to 128 (tiles of 32).
+// kernel. The kernel on tensor cores is FlashAttention-2 (Dao 2023): a block
+// processes 128 queries (64 for heads of 65 to 96 features) and iterates over
+// tiles of keys. Sums stay in registers. Probabilities are rounded to 16 bits
+// only where they weight the values. The values of a tile are copied to shared
+// memory while its scores are computed, and the next keys are copied while the
+// values are added. A block uses 36 KiB of shared memory for heads of up to 64
+// features (with tiles of 64 keys), 26 KiB for up to 96 features, and 51 KiB
+// for up to 128 features (both with tiles of 32 keys).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +21,9 @@ namespace mtplan::runtime::cuda {
 
 /// Sets the tile sizes of a block for heads of up to Width features.
 template <int Width> struct AttendShape {
-  /// Counts the strips of 16 rows per warp. With one strip, for heads of 65 to
-  /// 96 features, the registers suffice for four blocks per multiprocessor
-  /// instead of two.
+  /// Sets the number of strips of 16 rows per warp. For heads of 65 to 96
+  /// features, one strip leaves enough registers for four blocks per
+  /// multiprocessor; two strips would permit only two blocks.
   static constexpr int kStrips = Width == 96 ? 1 : 2;
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;
@@ -32,8 +33,8 @@ template <int Width> struct AttendShape {
 /// Computes the online softmax of the rows whose elements a lane holds.
 /// Probabilities are relative to a reference score of the row. When a
 /// probability would exceed 2^kSlack, the reference is raised to the largest
-/// score, and earlier sums are rescaled, like in FlashAttention-4. Few tiles
-/// need a rescaling, and 16-bit numbers can represent 2^kSlack.
+/// score, and earlier sums are rescaled, as in FlashAttention-4. Few tiles need
+/// a rescaling, and 16-bit numbers can represent 2^kSlack.
 template <int Strips> struct RunningRows {
   static constexpr float kSlack = 8.0F;
 
@@ -90,8 +91,8 @@ template <int Strips> struct RunningRows {
   }
 
 private:
-  /// Raises the reference of each row whose largest score exceeds it by more
-  /// than kSlack, and rescales the sums of the row.
+  /// Raises the reference of each row whose largest score exceeds the reference
+  /// by more than kSlack, and rescales the sums of the row.
   /// \param tops  the largest score of each row on this lane
   template <int Width>
   __device__ void grow(const float (&tops)[Strips][2],

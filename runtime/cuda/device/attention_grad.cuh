@@ -1,12 +1,13 @@
 //===- attention_grad.cuh - Gradients of attention --------------*- C++ -*-===//
 //
 // Probabilities are recomputed from the log-sum-exp of each row. On tensor
-// cores, attention_grad_cores.cuh computes the gradients. Otherwise, to sum in
-// a fixed order without atomics, one kernel computes the gradients of queries
-// per tile of queries, and another kernel computes the gradients of keys and
-// values per tile of keys. The gradient of the bias table is summed along each
-// diagonal of the scores, on which the distance of query and key is constant.
-// The diagonals are then summed by row of the table.
+// cores, attention_grad_cores.cuh computes the gradients. Otherwise two kernels
+// compute the gradients, so that every sum has a fixed order without atomics:
+// one kernel computes the gradients of queries per tile of queries, and the
+// other computes the gradients of keys and values per tile of keys. The
+// gradient of the bias table is summed along each diagonal of the scores, on
+// which the distance of query and key is constant. The diagonals are then
+// summed by row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(kTileThreads)
                    all.width, left, sums);
     if (diagonals && threadIdx.x < kDiagonals) {
       // A thread sums one diagonal of the tile, on which the key's index is the
-      // query's plus `apart`.
+      // query's index plus `apart`.
       const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
       R sum = R(0);
       for (int q = 0; q < kTile; ++q)

@@ -1,21 +1,23 @@
 //===- attention_grad_cores.cuh - Gradients on tensor cores -----*- C++ -*-===//
 //
-// FlashAttention-2's backward pass (Dao 2023) on tensor cores, with a fixed
-// order of every sum and without atomics. One kernel iterates over queries for
-// a tile of keys, and stores the gradients of the scores, from which another
-// kernel computes the gradients of queries (attention_slopes.cuh). If the
-// scores of a sample are too many to store (kMostSlopes), queryGradOnCores
-// iterates over keys for a tile of queries, and draws the dropout mask and
-// computes the gradients of the scores again. A block's own tile stays in
-// shared memory. The other operands are read 32 rows at a time, and the next 32
-// rows are copied during the computation. Probabilities and score gradients are
-// rounded to 16 bits only where they are factors of a product.
+// The kernels implement FlashAttention-2's backward pass (Dao 2023) on tensor
+// cores. Every sum has a fixed order, without atomics. One kernel iterates over
+// queries for a tile of keys, and stores the gradients of the scores, from
+// which another kernel computes the gradients of queries
+// (attention_slopes.cuh). If the scores of a sample are too many to store
+// (kMostSlopes), queryGradOnCores iterates over keys for a tile of queries, and
+// computes the dropout mask and the gradients of the scores a second time. A
+// block's own tile stays in shared memory. The other operands are read 32 rows
+// at a time, and the next 32 rows are copied during the computation.
+// Probabilities and score gradients are rounded to 16 bits only where they are
+// factors of a product.
 //
-// For heads up to 64 wide, a block processes 128 queries or 128 keys, in 55 KiB
-// of shared memory. For wider heads, a block processes 128 queries in 79 KiB
-// (up to 96 wide) or 103 KiB (up to 128), or 64 keys in 53 or 69 KiB. If a
-// device has less than 103 KiB per block, a block processes 64 queries of heads
-// above 96 in 69 KiB; the order of each query's sums is the same.
+// For heads of up to 64 features, a block processes 128 queries or 128 keys in
+// 55 KiB of shared memory. For up to 96 features, a block processes 128 queries
+// in 79 KiB or 64 keys in 53 KiB. For up to 128 features, a block processes 128
+// queries in 103 KiB or 64 keys in 69 KiB. If a device has less than 103 KiB
+// per block, a block processes 64 queries of heads with more than 96 features
+// in 69 KiB. The order of each query's sums stays the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,15 +59,16 @@ __global__ void project(Operand result, Operand above, Operand lse,
 }
 
 /// Sets the tile sizes of a block for heads of up to Width features: strips per
-/// warp, rows of its own tile (kOwn), and rows of other operands per load
-/// (kOthers).
+/// warp, rows of the block's own tile (kOwn), and rows of other operands per
+/// load (kOthers).
 template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
                                       kOwn * sizeof(RowNumbers<float>);
-  /// Counts the blocks per multiprocessor that the registers permit.
+  /// Sets the number of blocks per multiprocessor for which the registers must
+  /// suffice.
   static constexpr int kAtOnce = Width <= 64 ? 3 : 2;
 };
 template <int Width> struct KeyGradShape {
@@ -101,8 +104,8 @@ __device__ __forceinline__ float slopeOf(float score, float above, float factor,
 }
 
 /// Begins the asynchronous copy of the RowNumbers of Rows queries of a head.
-/// Only the first `there` queries (at least one) exist; the others become
-/// zeros.
+/// Only the first `there` queries (at least one) exist; the RowNumbers of other
+/// queries become zeros.
 template <int Rows>
 __device__ void beginNumbers(RowNumbers<float> *to,
                              const RowNumbers<float> *from, int stride,
@@ -116,7 +119,7 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 }
 
 /// Computes the gradients of queries. A block processes a tile of queries of
-/// one head and sample; tiles are scheduled like in attendOnCores.
+/// one head and sample; tiles are scheduled as in attendOnCores.
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
@@ -204,8 +207,10 @@ __global__ void __launch_bounds__(kCoreThreads,
 /// Computes the gradients of keys and values. A block processes a tile of keys
 /// of one key head and sample, and iterates over the query heads of this key
 /// head.
-/// \param stored  one bit per score, set if dropout keeps it, from drawKept
-/// \param toSlopes  receives the gradients of the scores; may have no memory
+/// \param stored  holds one bit per score, which drawKept sets if dropout keeps
+/// the score
+/// \param toSlopes  receives the gradients of the scores, unless its memory is
+/// null
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
@@ -344,7 +349,8 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
          from, numbers, all, masks, toQuery);
 }
 
-/// Queues the gradients of queries without stored gradients of scores.
+/// Queues the gradients of queries if the gradients of the scores are not
+/// stored.
 template <typename T, int Width>
 void queueQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
                     const RowNumbers<float> *numbers, T *toQuery,
@@ -360,12 +366,13 @@ void queueQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
     launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks);
 }
 
-/// Divides the scratch memory of the kernels on tensor cores: the gradients of
-/// the scores of `samples` samples, followed by their KeptScores with dropout.
+/// Divides the scratch memory of the kernels on tensor cores: first the
+/// gradients of the scores of `samples` samples, and then, with dropout, the
+/// KeptScores of these samples.
 struct CoreScratch {
   bool storesSlopes;
-  std::int64_t samples;     ///< are processed together
-  std::size_t slopes, kept; ///< in bytes
+  std::int64_t samples;     ///< samples per call of attentionGradOfSome
+  std::size_t slopes, kept; ///< bytes
 
   /// \param most  limits the bytes of the gradients
   CoreScratch(const Heads &all, bool drops, std::int64_t most = kMostSlopes) {
@@ -381,7 +388,7 @@ struct CoreScratch {
   }
 };
 
-/// Queues the kernels of some samples.
+/// Queues the kernels for the samples that share the scratch memory.
 template <typename T, int Width>
 void attentionGradOfSome(cudaStream_t stream, const CoreOperands<T> &from,
                          const RowNumbers<float> *numbers, T *toQuery, T *toKey,
@@ -412,8 +419,9 @@ void attentionGradOfSome(cudaStream_t stream, const CoreOperands<T> &from,
          queryGradOfSlopes<T, Width>, from.key, slopes, all, toQuery);
 }
 
-/// Queues the gradients on tensor cores. `numbers` come from project();
-/// `scratch` is memory of CoreScratch(all, masks.limit > 0, most).
+/// Queues the gradients on tensor cores. `numbers` are the results of
+/// project(). CoreScratch(all, masks.limit > 0, most) describes the memory at
+/// `scratch`.
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,

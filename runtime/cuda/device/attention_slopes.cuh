@@ -1,9 +1,9 @@
 //===- attention_slopes.cuh - Stored gradients of scores --------*- C++ -*-===//
 //
 // keyGradOnCores stores the gradients of the scores, and a kernel of this file
-// multiplies them by the keys, so that they are computed once. They take two
-// bytes per score. The dropout mask, which takes one bit per score, is drawn
-// before both.
+// multiplies these gradients by the keys, so that the gradients are computed
+// only once. These gradients take two bytes per score. The dropout mask takes
+// one bit per score, and is drawn before both kernels run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,23 +15,23 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Limits the bytes of the stored gradients. If all samples need more, they are
-/// processed in groups. If one sample needs more, the gradients are computed
-/// twice.
+/// Limits the bytes of the stored gradients. If all samples need more, the
+/// samples are processed in groups. If one sample needs more, nothing is stored
+/// and the gradients are computed twice.
 inline constexpr std::int64_t kMostSlopes = std::int64_t{512} << 20;
 
 /// Stores the gradients of the scores ("slopes", dS in FlashAttention) rounded
 /// to 16 bits, in tiles of 32 queries and 16 keys. A tile has the words that
 /// each lane needs for the left factors (operand A of mma) of two strips of 16
-/// queries: first those of the first strip for all lanes, then those of the
-/// second.
+/// queries: first the words of the first strip for all lanes, then the words of
+/// the second strip.
 struct StoredSlopes {
   uint4 *words;
-  std::int64_t queryTiles, keyTiles; ///< of a head
+  std::int64_t queryTiles, keyTiles; ///< tiles per head
 
   static constexpr int kQueries = 32, kKeys = kStrip;
-  /// The number of keys is rounded up to a multiple of this number, the most
-  /// keys of a warp.
+  /// The number of keys is rounded up to a multiple of kRounded, which is the
+  /// largest number of keys per warp.
   static constexpr std::int64_t kRounded = 32;
 
   __host__ __device__ StoredSlopes(const Heads &all, void *memory)
@@ -44,8 +44,8 @@ struct StoredSlopes {
     return all.batch * all.heads * slopes.queryTiles * slopes.keyTiles *
            kQueries * kKeys * 2;
   }
-  /// Returns this lane's words of the first strip; those of the second are
-  /// kWarp words later.
+  /// Returns this lane's words of the first strip; this lane's words of the
+  /// second strip are kWarp elements later.
   __device__ uint4 *at(std::int64_t headOfAll, int query, int key) const {
     const std::int64_t tile =
         (headOfAll * queryTiles + query / kQueries) * keyTiles + key / kKeys;
@@ -93,8 +93,8 @@ template <int Width> struct SlopesShape {
   static constexpr unsigned kShared = tileBytes<Width>(2 * kKeys);
 };
 
-/// Computes the gradients of queries from those of the scores. A block
-/// processes a tile of queries of one head and sample; tiles are scheduled like
+/// Computes the gradients of queries from the gradients of the scores. A block
+/// processes a tile of queries of one head and sample; tiles are scheduled as
 /// in attendOnCores.
 template <typename T, int Width>
 __global__ void __launch_bounds__(kCoreThreads)
@@ -110,8 +110,8 @@ __global__ void __launch_bounds__(kCoreThreads)
             left = static_cast<int>(all.queries) - first;
   const CausalMask causal(all);
   const int end = causal.ofTile(first, Shape::kQueries, left);
-  // Tiles from this key on may be unwritten, and rows beyond the last query
-  // have none.
+  // Tiles from key seenByWarp on may be unwritten. seenByWarp is 0 if all rows
+  // of this warp are beyond the last query.
   const int seenByWarp =
       row < left ? causal.of(first + row + kStrips * kStrip - 1) : 0;
   const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0),

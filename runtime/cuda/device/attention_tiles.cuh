@@ -2,9 +2,9 @@
 //
 // Queries and keys are processed in tiles of 32, so that only the scores of one
 // tile are in memory at a time (Dao et al. 2022). Each of a block's four warps
-// processes eight rows of a tile, and each lane a column. Tensors are loaded 32
-// features at a time, so that the shared memory of a block suffices for any
-// width.
+// processes eight rows of a tile, and each lane processes a column. Tensors are
+// loaded 32 features at a time, so that the shared memory of a block suffices
+// for any width.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,14 @@ namespace mtplan::runtime::cuda {
 inline constexpr int kTile = kWarp;
 inline constexpr int kRows = 8; ///< rows of a tile per warp
 inline constexpr unsigned kTileThreads = kTile / kRows * kWarp;
-inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< features of a head
+inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< features per head
 
 /// Defines a tile in shared memory, padded by a column so that the lanes that
 /// read a column access different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
-/// Loads one element. Inlining would put code for all element types into loops.
+/// Loads one element. The function is not inlined, because inlining would put
+/// code for all element types into loops.
 template <typename R>
 __device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
   return loadOne<R>(from, index);
@@ -137,8 +138,8 @@ inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
 }
 
 /// Loads features [first, first + kTile) of a tile, with zeros beyond the end;
-/// each thread loads a pack. Inlining would copy code for all element types to
-/// many callers.
+/// each thread loads a pack. The function is not inlined, because inlining
+/// would copy code for all element types to many callers.
 template <typename R>
 __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
                                       std::int64_t width, Tile<R> &tile) {
@@ -155,8 +156,8 @@ __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
     tile[row][column + i] = x[i];
 }
 
-/// Adds to `sums` the dot products of this warp's rows of `left` with this
-/// lane's row of `right`.
+/// Computes the dot products of this warp's rows of `left` with this lane's row
+/// of `right`, and adds these products to `sums`.
 template <typename R>
 __device__ void addProducts(const HeadRows &left, const HeadRows &right,
                             std::int64_t width, Tile<R> &leftTile,

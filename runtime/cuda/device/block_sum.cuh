@@ -32,7 +32,7 @@ __device__ R overWarp(R value, Combine combine) {
 
 /// Combines one value of each thread of a block, first within warps, then over
 /// the warps. Returns the result on all threads. The block must consist of full
-/// warps and have blockDim.y 1.
+/// warps, with a blockDim.y of 1.
 template <typename R, typename Combine>
 __device__ R overBlock(R value, Combine combine) {
   __shared__ R warps[kWarp];
@@ -56,7 +56,7 @@ template <typename R> __device__ R sumOverBlock(R value) {
 /// with one barrier.
 /// \param warps  shared memory with one row per sum. No barrier follows the
 ///               reads, so consecutive calls must pass different memory.
-/// \tparam Warps  the most warps of a block
+/// \tparam Warps  the largest number of warps per block
 template <unsigned Warps, typename R, int Sums>
 __device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values,
                                           R (*warps)[kWarp]) {

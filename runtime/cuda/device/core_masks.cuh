@@ -2,9 +2,9 @@
 //
 // A Philox draw masks eight scores of one query: two adjacent scores in each of
 // four groups of eight keys (scoreIndex in runtime/random). If queries are the
-// rows of a tile, one lane holds all eight scores and draws them. If keys are
-// the rows, as in keyGradOnCores, the lane reads one bit per score that another
-// kernel (drawKept) has drawn and stored.
+// rows of a tile, one lane holds all eight scores and draws their masks. If
+// keys are the rows, as in keyGradOnCores, a lane reads one bit per score,
+// which another kernel (drawKept) has drawn and stored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ public:
               laneOfWarp() % 4) {}
 
   __device__ bool drops() const { return mask.drops(); }
-  /// Returns the factor for elements that are kept.
+  /// Returns the factor that multiplies the elements that are kept.
   __device__ float factor() const { return ofKept; }
 
   /// Draws the masks of query `row` + g of the tile for 32 keys from `key` on;
@@ -75,14 +75,14 @@ private:
 
 /// Stores one bit per score, which is set if dropout keeps the score. A word
 /// holds the bits of one query for 32 keys (a group): bit 16i + 4t + n belongs
-/// to key 8n + 2t + i, like element i of pairs[n] on lane t in
+/// to key 8n + 2t + i, which is element i of pairs[n] on lane t in
 /// CoreMask::ofColumns.
 struct KeptScores {
   std::uint32_t *words;
-  std::int64_t queries, groups; ///< of a head
+  std::int64_t queries, groups; ///< numbers per head
 
-  /// The number of queries is rounded up to a multiple of this number, the size
-  /// of the largest tile.
+  /// The number of queries is rounded up to a multiple of kRounded, which is
+  /// the size of the largest tile.
   static constexpr std::int64_t kRounded = 128;
 
   __host__ __device__ KeptScores(const Heads &all, void *memory)
@@ -135,16 +135,18 @@ public:
 
   __device__ float factor() const { return ofKept; }
 
-  /// Loads the words of two of the eight queries from `query` on. A word may be
-  /// unwritten if its bits have no effect: the query does not exist (its rows
-  /// are zeros) or attends to no key of the group (its scores are -infinity).
+  /// Loads the words of queries 2t and 2t + 1 from `query` on, where t = lane %
+  /// 4. A word may be unwritten if its bits have no effect: the query does not
+  /// exist (its rows are zeros) or attends to no key of the group (its scores
+  /// are -infinity).
   __device__ Words load(int head, int query) const {
     const uint2 words = *reinterpret_cast<const uint2 *>(
         first + head * perHead + query + laneOfWarp() % 4 * 2);
     return {words.x >> shift, words.y >> shift};
   }
-  /// Sets the dropped elements of key g + 8 * half of strip s to zero: `low`
-  /// belongs to query 2t, and `high` to query 2t + 1.
+  /// With g = lane / 4 and t = lane % 4, sets the dropped elements of key g + 8
+  /// * half of strip s to zero: `low` belongs to query 2t, and `high` to query
+  /// 2t + 1.
   __device__ void zeroDropped(Words words, int s, int half, float &low,
                               float &high) const {
     const std::uint32_t bit = 1U << (2 * s + half);

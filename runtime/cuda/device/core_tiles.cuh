@@ -22,8 +22,8 @@ inline constexpr int kCoreWarps = 4;
 inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
-inline constexpr int kMostOnCores = 128; ///< the widest head in features
-/// Bounds the limit of a mask (KeptPair). The bound has the bits of infinity in
+inline constexpr int kMostOnCores = 128; ///< features of the widest head
+/// Bounds the limit of a mask (KeptPair). The bits of the bound are infinity in
 /// f16.
 inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
@@ -50,8 +50,8 @@ struct CoreBlock {
     head = at / tiles % static_cast<int>(heads);
     sample = at / tiles / static_cast<int>(heads);
   }
-  /// Returns the first row of this block if the last tiles of a head are
-  /// scheduled first.
+  /// Returns the first row of this block for kernels that schedule the last
+  /// tiles of a head first.
   __device__ int lastFirst() const { return (tiles - 1 - tile) * rows; }
 };
 
@@ -66,7 +66,7 @@ struct CausalMask {
   __device__ int of(int query) const {
     return query + past < keys ? query + past : keys;
   }
-  /// Returns how many keys any query of a tile attends to.
+  /// Returns the largest number of keys that a query of the tile attends to.
   /// \param first  the first query of the tile
   /// \param left   the number of queries from `first` on
   __device__ int ofTile(int first, int queries, int left) const {
@@ -74,7 +74,7 @@ struct CausalMask {
   }
 };
 
-/// Holds the row stride of a tile in elements.
+/// Sets the row stride of a tile in elements.
 template <int Width> inline constexpr int kPitch = Width + kPack;
 /// Returns the size of `rows` rows of a tile in bytes.
 template <int Width> constexpr unsigned tileBytes(int rows) {
@@ -116,7 +116,8 @@ __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
 }
 
 /// Loads 16 x 16 elements as two right factors (operands B), with k along the
-/// rows: right[0, 1] for the first eight columns, right[2, 3] for the others.
+/// rows: right[0, 1] hold the first eight columns, and right[2, 3] the last
+/// eight.
 template <int Width, typename T>
 __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                           int column) {
@@ -126,7 +127,7 @@ __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
 }
 
 /// Loads 16 x 16 elements as two right factors, with k along the columns:
-/// right[0, 1] for the first eight rows, right[2, 3] for the others.
+/// right[0, 1] hold the first eight rows, and right[2, 3] the last eight.
 template <int Width, typename T>
 __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                            int column) {
@@ -227,7 +228,8 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
 }
 
 /// Holds CoreSums rounded to 16 bits. A word [s][n][half] packs columns 8n + 2t
-/// and 8n + 2t + 1 of row g + 8 * half of strip s.
+/// and 8n + 2t + 1 of row g + 8 * half of strip s, with g and t of
+/// tensor_core.cuh.
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 
@@ -305,15 +307,16 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
 }
 
 /// Returns whether the kernels on tensor cores support the shapes of an
-/// attention: rows of whole packs, a positive scale, and no soft cap.
+/// attention: heads of at most kMostOnCores features in whole packs, a positive
+/// scale, and no soft cap.
 inline bool suitCores(const Heads &all) {
   return all.width % kPack == 0 && all.width <= kMostOnCores &&
          all.scale > 0.0 && !(all.softcap > 0.0);
 }
 
-/// Returns whether the kernels on tensor cores support an attention. They also
-/// require one 16-bit type, aligned tensors, no bias, and a dropout rate of at
-/// most 31/32.
+/// Returns whether the kernels on tensor cores support an attention. These
+/// kernels also require one 16-bit type, aligned tensors, no bias, and a
+/// dropout rate of at most 31/32.
 inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
   const ElementType type = tensors.begin()->type;

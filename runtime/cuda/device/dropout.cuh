@@ -39,7 +39,7 @@ struct Mask {
                                    {key0, key1});
   }
 
-  /// Returns the factor of the element that a half of `word` keeps or drops.
+  /// Returns the factor of one element, which one half of `word` determines.
   /// \param half  0: the lower 16 bits, 1: the upper
   template <typename R>
   __device__ R valueOf(std::uint32_t word, unsigned half) const {
@@ -113,11 +113,11 @@ private:
   }
 };
 
-/// Describes the masks of one dropout kernel in all steps. Kernels do not store
-/// masks. They draw each element again by Philox from its index in the global
-/// tensor, as runtime/random specifies. One draw yields eight elements. Only
-/// the backward pass of attention on tensor cores stores a mask, as one bit per
-/// score (KeptScores).
+/// Describes the masks of one dropout kernel in all steps. A kernel draws the
+/// elements of its mask by Philox from their indices in the global tensor, as
+/// runtime/random specifies, and stores no mask. The only exception is the
+/// backward pass of attention on tensor cores, which stores one bit per score
+/// (KeptScores). One draw yields eight elements.
 struct Masks {
   const StepNumbers *step;
   std::uint64_t stream; ///< the mask's id; now() mixes in the step's number
@@ -183,7 +183,7 @@ inline Piece pieceOfWhole(const TensorView &view) {
     globals.push_back(span.global);
   }
   if (sizes.size() > kMostDims)
-    throw std::invalid_argument("is cut along more than " +
+    throw std::invalid_argument("is sharded along more than " +
                                 std::to_string(kMostDims) + " dimensions");
   Piece piece;
   piece.dims = std::max(1, static_cast<int>(sizes.size()));
@@ -193,8 +193,9 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
-/// Counts the packs of a thread of dropOut, and the blocks per multiprocessor.
-/// Wide elements need more registers.
+/// Returns the number of packs per thread of dropOut (dropoutPacks), or of
+/// blocks per multiprocessor (dropoutBlocks). Wide elements need more
+/// registers.
 constexpr int dropoutPacks(bool isBf16) { return isBf16 ? 2 : 1; }
 constexpr int dropoutBlocks(bool isBf16, bool isDouble) {
   return isBf16 ? 4 : isDouble ? 2 : 5;

@@ -29,7 +29,7 @@ inline __device__ std::int64_t quotient(std::int64_t a, std::int64_t b) {
              : a / b;
 }
 
-/// Returns an operand with the memory of a result, to read its present values.
+/// Returns an operand that reads the current values of a result.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
@@ -95,8 +95,9 @@ inline __device__ bool isAligned(const void *data) {
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(uint4) == 0;
 }
 
-/// Returns whether all types are bf16. The compiler removes the branches of a
-/// kernel that sets the types of its tensors to this constant.
+/// Returns whether all types are bf16. If a kernel sets the types of its
+/// tensors to the constant bf16, the compiler removes the kernel's branches on
+/// types.
 template <typename... Types> constexpr bool areBf16(Types... types) {
   return ((types == ElementType::bf16) && ...);
 }
@@ -169,8 +170,9 @@ loadPacks(const Operand &from, const std::int64_t (&firsts)[Packs],
   });
 }
 
-/// Holds a pack as its tensor stores it, so that a thread can begin several
-/// loads before it waits for one. The tensor is not f64 if R is float.
+/// Holds a pack in the element type of its tensor, so that a thread can begin
+/// several loads before it waits for the first. The tensor is not f64 if R is
+/// float.
 template <typename R> struct HeldPack {
   static constexpr int kWords = kPack * sizeof(R) / sizeof(uint4);
   uint4 words[kWords] = {};
@@ -358,7 +360,7 @@ __device__ void loadedPacksOfRow(const Operand &from, std::int64_t start,
   }
 }
 
-/// Describes a pack of a row, which begins at column `first`.
+/// Describes the pack that begins at column `first` of a row.
 struct RowPack {
   std::int64_t row, first;
   int count;
@@ -382,9 +384,9 @@ struct SourceRows {
   std::int64_t first = -1, second = -1;
 };
 
-/// Writes to each row of the result the sum of one row of `first` and one row
-/// of `second`, which `source(row)` selects. The result row is zero if none is
-/// selected. A thread processes a pack.
+/// Computes each row of the result: the sum of one row of `first` and one row
+/// of `second`, both selected by `source(row)`. The result row is zero if no
+/// row is selected. A thread processes a pack.
 template <typename R, typename Source>
 __global__ void gatherRows(Operand first, Operand second, Result to,
                            std::int64_t rows, std::int64_t width,
@@ -430,11 +432,12 @@ template <typename Item> struct TensorList {
   std::int64_t blocks;
 };
 
-/// Counts the threads per block.
+/// Sets the number of threads per block.
 inline constexpr unsigned kListThreads = 256;
-/// Counts the packs of a piece that a thread processes.
+/// Sets the number of packs of a piece that a thread processes.
 inline constexpr std::int64_t kListPacks = 8;
-/// Counts the elements per piece; the last piece of a tensor may have fewer.
+/// Sets the number of elements per piece; the last piece of a tensor may have
+/// fewer elements.
 inline constexpr std::int64_t kListPiece = kListThreads * kListPacks * kPack;
 
 template <typename Use>

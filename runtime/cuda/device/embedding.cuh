@@ -102,15 +102,15 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
 /// Sums the gradients of tokens by row. There is a warp per sorted token, and
 /// blockIdx.y selects the columns. The warp of a row's first token adds the
 /// row's tokens if there are at most kTokenWarps; otherwise all warps of the
-/// block add them. Both ways compute the same bits for a sample with at most
-/// kTokenWarps tokens of the row.
+/// block add the tokens. Both ways compute the same bits for a sample with at
+/// most kTokenWarps tokens of the row.
 template <typename R>
 __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
     sumTokens(Operand from, Result to, const Placed *sorted,
               std::int32_t tokens, std::int64_t width) {
   constexpr int kColumns = kWarp * kPack;
   __shared__ R warps[kTokenWarps][kColumns];
-  __shared__ std::int32_t longRow; // its first sorted token, or -1
+  __shared__ std::int32_t longRow; // first sorted token of the row, or -1
   const int lane = static_cast<int>(threadIdx.x),
             warp = static_cast<int>(threadIdx.y);
   const std::int64_t start = std::int64_t{blockIdx.y} * kColumns,
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kWarp *kTokenWarps, sizeof(R) == 4 ? 2 : 1)
     longRow = -1;
   __syncthreads();
   // At most one long row begins in a block, because a long row has more tokens
-  // than a block.
+  // than a block has warps.
   if (isLong && lane == 0)
     longRow = mine;
   __syncthreads();
@@ -211,9 +211,9 @@ void embedding(cudaStream_t stream, const std::int32_t *ids,
   gather<R>(stream, table, kNone, to, tokens, width, LookupSource{ids, held});
 }
 
-/// Returns whether a table has very few rows, like a table of token types. A
-/// single block per row would be slow, so all blocks read all gradients once
-/// per row.
+/// Returns whether a table has very few rows, like a table of token types. For
+/// such a table, a single block per row would be slow, so all blocks together
+/// read all gradients once per row.
 inline bool hasFewRows(const HeldRows &held) {
   constexpr std::int64_t kFew = 4;
   return held.count <= kFew;

@@ -49,9 +49,9 @@ struct PlaceSource {
   }
 };
 
-/// Sums each token's rows over the experts, in order, each multiplied by its
-/// gate. A thread processes a pack.
-/// \param gates  has an element per slot; all gates are 1 if it has no data
+/// Sums each token's rows over the experts, in the order of experts. Each row
+/// is multiplied by its gate. A thread processes a pack.
+/// \param gates  has an element per slot, or no data if all gates are 1
 template <typename R>
 __global__ void sumPlaces(Operand from, Operand gates,
                           const std::int32_t *slots, Places places, Result to) {

@@ -131,9 +131,9 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
 }
 
 /// Numbers the tokens of each expert: first the tokens whose first choice is
-/// the expert, by position, then the tokens whose second choice it is, and so
-/// on. A block processes an expert of a sample, and a thread processes a range
-/// of positions.
+/// the expert, by position, then the tokens whose second choice is the expert,
+/// and so on. A block processes an expert of a sample, and a thread processes a
+/// range of positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {

@@ -26,7 +26,8 @@ struct Grid {
 /// more (cudaFuncAttributeMaxDynamicSharedMemorySize).
 inline constexpr unsigned kMostShared = 48 << 10;
 
-/// Returns the most shared memory of a block in bytes on the current device.
+/// Returns the largest size in bytes of shared memory per block on the current
+/// device.
 inline unsigned mostSharedOfDevice() {
   int device = 0, bytes = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
@@ -47,9 +48,10 @@ void launch(cudaStream_t stream, const Grid &grid,
   // A CUDA grid has these limits in x and y.
   if (grid.blocks > std::numeric_limits<std::int32_t>::max() ||
       grid.alsoBlocks > 65535)
-    throw DeviceError("a kernel of " + std::to_string(grid.blocks) + " x " +
-                      std::to_string(grid.alsoBlocks) +
-                      " blocks is more than a device takes");
+    throw DeviceError(
+        "a kernel of " + std::to_string(grid.blocks) + " x " +
+        std::to_string(grid.alsoBlocks) +
+        " blocks exceeds the device's limit of 2147483647 x 65535");
   const dim3 blocks(static_cast<unsigned>(grid.blocks),
                     static_cast<unsigned>(grid.alsoBlocks));
   const dim3 threads(grid.threads, grid.rows);

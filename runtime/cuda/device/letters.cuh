@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Describes nested loops over letters, with the strides of both operands in
-/// elements. The last loop is the innermost.
+/// Describes nested loops over letters of an einsum, with the strides of both
+/// operands in elements. The last loop is the innermost.
 struct Letters {
   int count = 0;
   std::int64_t sizes[kMostDims], left[kMostDims], right[kMostDims];

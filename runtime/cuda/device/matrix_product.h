@@ -17,7 +17,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Limits the workspace to the bytes that NVIDIA recommends for Hopper.
+/// Limits the workspace of a product in bytes. NVIDIA recommends this size for
+/// Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 inline void checkProduct(cublasStatus_t status, const char *call) {
@@ -213,9 +214,9 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
   if (status != CUBLAS_STATUS_SUCCESS || found == 0 ||
       best.state != CUBLAS_STATUS_SUCCESS)
     whyNot = "cuBLASLt has no product of " + std::to_string(shape.m) + " x " +
-             std::to_string(shape.n) + " x " + std::to_string(shape.k) + ", " +
-             std::to_string(shape.batches) +
-             " of them: " + cublasLtGetStatusString(status);
+             std::to_string(shape.n) + " x " + std::to_string(shape.k) +
+             " in a batch of " + std::to_string(shape.batches) + ": " +
+             cublasLtGetStatusString(status);
   algorithm = best.algo;
   workspace = best.workspaceSize;
 }
@@ -232,7 +233,7 @@ inline void MatrixProduct::setEpilogue() {
                             : CUBLASLT_EPILOGUE_GELU_AUX;
   if (shape.epilogue == Epilogue::geluGrad)
     epilogue = CUBLASLT_EPILOGUE_DGELU;
-  // cuBLASLt's operand A is our b.
+  // Operand A of cuBLASLt is operand b of the product.
   if (shape.sums != OperandSum::none)
     epilogue = shape.sums == OperandSum::b ? CUBLASLT_EPILOGUE_BGRADA
                                            : CUBLASLT_EPILOGUE_BGRADB;

@@ -8,8 +8,8 @@
 namespace mtplan::runtime::cuda {
 
 /// Describes contiguous runs of `length` elements of a source tensor, one for
-/// each index of `sizes` in row-major order. A run begins at element `start` +
-/// the sum of index * `steps`.
+/// each tuple of indices below `sizes`, in row-major order. A run begins at
+/// element `start` + the sum of index * step over the dimensions.
 struct Strides {
   int dims = 0;
   std::int64_t sizes[kMostDims], steps[kMostDims];

@@ -1,10 +1,10 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
-// A warp processes a narrow row, and a block processes a wide one. The threads
+// A warp processes a narrow row, and a block processes a wide row. The threads
 // read the row once and hold it in registers. Exceptions are rows wider than
-// kWidestHeldRow and rows that do not consist of whole, aligned packs: these
-// are read again for each sum and for the result. Rows have fewer than 2^31
-// elements.
+// kWidestHeldRow and rows that do not consist of whole, aligned packs: such
+// rows are read again for each sum and for the result. Rows have fewer than
+// 2^31 elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,8 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kNormThreads = 512; ///< the most threads of a block
-inline constexpr unsigned kNormRows = 4;      ///< rows of a block, one per warp
+inline constexpr unsigned kNormThreads = 512; ///< most threads per block
+inline constexpr unsigned kNormRows = 4;      ///< rows per block, one per warp
 
 /// Returns the width in elements of a row with `packs` packs for each thread.
 constexpr int widestRow(int packs, unsigned threads) {

@@ -2,10 +2,10 @@
 //
 // A block processes kNormPieceRows rows of a sample (a piece), one row after
 // another, and a thread processes the same columns of all rows. The block reads
-// each tensor once. It computes the gradients of the rows, and sums the
+// each tensor once. The block computes the gradients of the rows, and sums the
 // gradients of gamma and beta over the piece. If rows consist of whole, aligned
 // packs and are narrow enough, the block copies the next row to shared memory
-// while it computes a row.
+// while computing a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,15 +24,15 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Counts the rows per piece. Pieces are short, so that there is a piece for
-/// every multiprocessor.
+/// Sets the number of rows per piece. Pieces are short, so that there is a
+/// piece for every multiprocessor.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
 inline constexpr std::int64_t kWidestNormGrad = widestRow(8, kNormThreads);
 
 template <typename R> struct NormGradient {
   Operand from, gamma, above;
-  Addend addend; ///< added to the rows' gradients
+  Addend addend; ///< is added to the gradients of rows
   Result to;
   R *parts; ///< partial sums for gamma, then for beta of a layer norm
   ColumnSizes sizes;
@@ -41,8 +41,8 @@ template <typename R> struct NormGradient {
 };
 
 /// Defines the shared memory of normaliseGrad. Even and odd rows use different
-/// memory, so that a thread may begin a row while others still read the
-/// previous one.
+/// memory, so that a thread may begin a row while other threads still read the
+/// previous row.
 template <typename R> struct NormMemory {
   R warps[2][4][kWarp]; ///< sums of the warps of a block
   // Copies of two rows of three tensors follow.
@@ -54,8 +54,8 @@ template <typename R> struct NormMemory {
   }
 };
 
-/// Begins to copy this thread's packs of a row. Only this thread reads them, so
-/// the copies need no barrier.
+/// Begins to copy this thread's packs of a row. Only this thread reads the
+/// copies, so they need no barrier.
 template <int Packs>
 __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
                          const OwnPacks<true> &own) {
@@ -78,7 +78,8 @@ __device__ void beginOwn(char *to, const Operand &from, std::int64_t row,
 /// \tparam Copies  whether rows consist of whole packs and are copied to shared
 /// memory
 /// \tparam Blocks  the least number of blocks per multiprocessor
-/// \tparam Bf16  whether all tensors of rows are bf16
+/// \tparam Bf16  whether the tensors other than gamma and the partial sums are
+/// bf16
 template <typename R, bool Centred, bool Copies, int Packs, unsigned Threads,
           unsigned Blocks, bool Bf16>
 __global__ void __launch_bounds__(Threads, Blocks)
@@ -251,10 +252,10 @@ void queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
       !tryNormGrad<Centred, false, 1, 256>(stream, all) &&
       !tryNormGrad<Centred, false, 4, kNormThreads>(stream, all) &&
       !tryNormGrad<Centred, false, 8, kNormThreads>(stream, all))
-    throw DeviceError("the gradient of a norm of " +
-                      std::to_string(all.sizes.columns) + " columns: at most " +
-                      std::to_string(kWidestNormGrad) +
-                      " can be done on a GPU");
+    throw DeviceError("the gradient of a norm has rows of " +
+                      std::to_string(all.sizes.columns) +
+                      " columns; GPU kernels support at most " +
+                      std::to_string(kWidestNormGrad));
 }
 
 /// Queues the gradient of a norm.

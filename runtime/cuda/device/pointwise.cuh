@@ -45,8 +45,8 @@ template <typename R> __device__ Jet<R> sigmoid(R x) {
   return {share, share * (R(1) - share)};
 }
 
-/// Returns 1 / (1 + exp(-x)), or 0 for x below -87. The error is below the
-/// rounding of 16 bits.
+/// Returns 1 / (1 + exp(-x)), or 0 for x below -87. The error is smaller than
+/// the rounding error of 16-bit types.
 inline __device__ float roughSigmoid(float x) {
 #if defined(__CUDA_ARCH__)
   return __fdividef(1.0F, 1.0F + __expf(-x));
@@ -198,8 +198,8 @@ bool are16Bits(const Several<Tensor, Count> &tensors) {
   return all;
 }
 
-/// Uses Body::In16Bits, if this exists, for tensors whose elements have 16
-/// bits.
+/// Queues `body` for all elements. Body::In16Bits, if it exists, replaces Body
+/// if all elements have 16 bits.
 template <typename R, int Inputs, int Outputs, typename Body>
 void each(cudaStream_t stream, const Several<Operand, Inputs> &from,
           const Several<Result, Outputs> &to, std::int64_t elements,

@@ -8,8 +8,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Holds the number of positions per sample in this shard (`length`). `first`
-/// is 0 if the shard holds position 0, else -1.
+/// Describes the positions of a shard: `length` is their number per sample, and
+/// `first` is 0 if the shard holds position 0, else -1.
 struct Sequence {
   std::int64_t length, first;
   __device__ bool isFirst(std::int64_t row) const {

@@ -30,9 +30,9 @@ inline __device__ void prefetch([[maybe_unused]] const void *data) {
 #endif
 }
 
-/// Rotates the pairs of kRopeTokens tokens. A block processes all heads, so
-/// that each angle is computed once. Angles are computed in double, because
-/// float angles of late positions are too inaccurate.
+/// Rotates the pairs of all tokens. A block processes all heads of kRopeTokens
+/// tokens, so that each angle is computed once. Angles are computed in double,
+/// because float angles of late positions are too inaccurate.
 template <typename R>
 __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
     rotate(Operand from, Result to, const double *frequencies,
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kRopeThreads, sizeof(R) == 4 ? 5 : 3)
   const auto tokensHere = static_cast<unsigned>(
       tokens - token < kRopeTokens ? tokens - token : kRopeTokens);
   const auto heads = static_cast<unsigned>(all.width / all.headWidth);
-  // The tokens arrive while the angles are computed.
+  // The tokens move to the L2 cache while the angles are computed.
   constexpr unsigned kLine = 128;
   const auto bytes =
       static_cast<unsigned>(tokensHere * all.width * bytesOf(from.type));

@@ -10,8 +10,9 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kSoftmaxThreads = 256;
 
-/// Computes the softmax of a row per block. Each pass reads the row again,
-/// which is cheap, because after the first pass the row is in the L1 cache.
+/// Computes the softmax of each row. A block processes a row. Each pass reads
+/// the row again, which is cheap, because after the first pass the row is in
+/// the L1 cache.
 template <typename R>
 __global__ void softmaxRows(Operand from, Result to, std::int64_t width) {
   const std::int64_t start = std::int64_t{blockIdx.x} * width;

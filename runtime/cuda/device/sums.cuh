@@ -13,11 +13,11 @@ namespace mtplan::runtime::cuda {
 inline constexpr unsigned kSumRows = 8;        ///< threads per column
 inline constexpr std::int64_t kPieceRows = 64; ///< rows per piece
 
-/// Column sums add the rows of a tensor [samples][rows][columns]. Each sample
-/// is divided into pieces of pieceRows rows, and one block sums each piece.
-/// Then the pieces of a sample are added, and then the samples, both in a fixed
-/// order. The contribution of a sample therefore does not depend on the number
-/// of samples.
+/// Holds the sizes of column sums, which add the rows of a tensor
+/// [samples][rows][columns]. Each sample is divided into pieces of pieceRows
+/// rows, and one block sums each piece. Then the pieces of a sample are added,
+/// and then the samples, both in a fixed order. The contribution of a sample
+/// therefore does not depend on the number of samples.
 struct ColumnSizes {
   std::int64_t samples = 1, rows = 1, columns = 1;
   std::int64_t pieceRows = kPieceRows;
@@ -45,9 +45,9 @@ struct SumTerm {
   std::int64_t width;
 };
 
-/// Adds every kSumRows-th row from `row` on, before `last`, of the sample that
-/// begins at row `start`. `term(row, column, count, sums)` adds a pack of a
-/// row.
+/// Adds rows `row`, `row` + kSumRows and so on below `last` of the sample that
+/// begins at row `start` of the tensor. `term(row, column, count, sums)` adds a
+/// pack of a row.
 template <typename R, typename Term>
 __device__ void addRowsOf(const Term &term, std::int64_t start,
                           std::int64_t row, std::int64_t last,

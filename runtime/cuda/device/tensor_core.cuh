@@ -8,7 +8,8 @@
 //
 // Lane l holds, with g = l / 4 and t = l % 4, these elements [row][column] (PTX
 // ISA, "Matrix Fragments for mma.m16n8k16 with floating point type"). Braces
-// enclose the two elements of one register; ", +1" stands for the index + 1:
+// enclose the two elements of one register; ", +1" stands for the second
+// element, whose index is larger by 1:
 //   left   16 x 16: {[g][2t, +1]}, {[g + 8][2t, +1]},
 //                   {[g][2t + 8, +1]}, {[g + 8][2t + 8, +1]}
 //   right  16 x 8:  {[2t, +1][g]}, {[2t + 8, +1][g]}
@@ -120,9 +121,10 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return power;
 }
 
-/// Sets `low` to zero if the low half of `word` is below that of `limits`, and
-/// `high` to zero if the high half is. Halves are compared as f16 without sign;
-/// NaN is larger than any limit.
+/// Sets `low` to zero if the low half of `word` is below the low half of
+/// `limits`, and `high` to zero if the high half of `word` is below the high
+/// half of `limits`. Halves are compared as f16 without sign; NaN is larger
+/// than any limit.
 __device__ __forceinline__ void
 zeroBelow(std::uint32_t word, std::uint32_t limits, float &low, float &high) {
   asm("{\n"

@@ -18,7 +18,7 @@ static std::string whyNotLoaded() {
     return {};
   } catch (const ModuleError &error) {
     return std::string(error.what()) +
-           "; the folders of NVIDIA's libraries belong into LD_LIBRARY_PATH";
+           "; add the folders of NVIDIA's libraries to LD_LIBRARY_PATH";
   }
 }
 

@@ -14,10 +14,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Splits the communicator of all ranks. Every rank must call this.
+/// Splits the communicator of all ranks. Every rank must call this function.
 /// \param communicators  the ranks of each new communicator
 /// \return the communicator of this rank and its size, or null and 0 if the
-/// rank is in none of them
+/// rank is in none of the new communicators
 inline std::pair<ncclComm_t, int>
 communicatorOf(const Rank &rank,
                const std::vector<std::vector<int>> &communicators) {
@@ -35,7 +35,7 @@ communicatorOf(const Rank &rank,
 }
 
 /// Creates the process groups `all`, and appends this rank's group to
-/// Rank::groups. Every rank must call this.
+/// Rank::groups. Every rank must call this function.
 inline void join(Rank &rank, const std::vector<std::vector<int>> &all) {
   const auto [communicator, size] = communicatorOf(rank, all);
   rank.groups.push_back(communicator);
@@ -51,7 +51,7 @@ inline int coordinateOf(const Rank &rank, int number, std::size_t axis) {
 
 /// Creates communicators along `axes`, and joins the communicator of this rank.
 /// The ranks of a communicator differ only in their coordinates on `axes`.
-/// Every rank must call this.
+/// Every rank must call this function.
 inline void joinAlong(Rank &rank, std::initializer_list<int> axes) {
   std::map<std::vector<int>, std::vector<int>> all; // by other coordinates
   for (int number = 0; number < rank.ranks; ++number) {
@@ -180,7 +180,8 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
 }
 
 /// Sends slice [:][r][:] of [rows][ranks][width] to rank r. The received
-/// slices, in the order of ranks, become [newRows][ranks][newWidth].
+/// slices, in the order of ranks, are the slices [:][r][:] of
+/// [newRows][ranks][newWidth].
 inline void allToAll(const Run &now, int group, const Tensor &from,
                      const Tensor &to, std::int64_t rows, std::int64_t width,
                      std::int64_t newRows, std::int64_t newWidth) {
@@ -205,8 +206,8 @@ inline void allToAll(const Run &now, int group, const Tensor &from,
 }
 
 /// Creates the lines between from[i] and to[i], the ranks of two pipeline
-/// stages, and returns this rank's line, if it has one. Every rank must call
-/// this.
+/// stages, and returns this rank's line, if this rank has one. Every rank must
+/// call this function.
 /// \param sent  bytes that a rank of `from` sends per step
 inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
                         const std::vector<int> &to, std::size_t sent) {
@@ -230,9 +231,9 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
 }
 
 /// Establishes NCCL's connections: captures a transfer of one byte on every
-/// line, but never launches the graph. Connecting blocks both ranks. During a
-/// step this could deadlock, because either rank may have to do other work
-/// first.
+/// line, but never launches the graph. A connection blocks both ranks until it
+/// is established. During a step, such a wait could deadlock, because either
+/// rank may have to do other work first.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
   cudaStream_t stream = rank.stream();
@@ -277,7 +278,7 @@ inline void receive(const Run &now, int line, const Tensor &to,
                        now.stream()));
 }
 
-/// Makes the step's first stream wait for all sends.
+/// Makes the plan's first stream wait for all sends.
 inline void joinLines(const Rank &rank) {
   for (const Line &line : rank.lines)
     if (line.copied > 0) {

@@ -27,8 +27,8 @@ struct Process {
   bool isAlone = true; ///< not started by a launcher
 };
 
-/// Returns the rank according to torchrun, Open MPI, MPICH or Slurm.
-/// SLURM_PROCID is also set in the script that calls srun, but
+/// Returns the rank that torchrun, Open MPI, MPICH or Slurm has set in the
+/// environment. SLURM_PROCID is also set in the script that calls srun, but
 /// SLURM_STEP_NUM_TASKS is set only in tasks of srun. A task that is alone in
 /// its Slurm step counts as started without a launcher.
 inline Process thisProcess() {
@@ -50,19 +50,21 @@ inline Process thisProcess() {
   return {};
 }
 
-/// Returns the index of the process's device among the visible ones. A process
-/// to which CUDA_VISIBLE_DEVICES shows a single device uses that device.
+/// Returns the index of the process's device among the visible devices. A
+/// process to which CUDA_VISIBLE_DEVICES shows a single device uses that
+/// device.
 /// \throws std::runtime_error if the process would have no device of its own
 inline int deviceOf(const Process &process, int devices) {
   if (devices == 1 && std::getenv("CUDA_VISIBLE_DEVICES"))
     return 0;
   if (process.device >= devices)
     throw std::runtime_error(
-        "rank " + std::to_string(process.rank) + " is number " +
-        std::to_string(process.device) + " on its host, from 0, but sees " +
+        "rank " + std::to_string(process.rank) + " has local rank " +
+        std::to_string(process.device) + ", but sees " +
         std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs") +
         ": start at most " + std::to_string(devices) +
-        " a host, or show each its own with CUDA_VISIBLE_DEVICES");
+        (devices == 1 ? " rank" : " ranks") +
+        " per host, or give each rank its own GPU with CUDA_VISIBLE_DEVICES");
   return process.device;
 }
 
@@ -120,7 +122,7 @@ public:
   bool sends(const void *data, std::size_t bytes) const {
     return ::send(fd, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
   }
-  /// Returns whether all bytes arrived in time.
+  /// Returns whether all bytes arrived within `time`.
   bool receives(void *data, std::size_t bytes,
                 std::chrono::seconds time) const {
     set(SOL_SOCKET, SO_RCVTIMEO, timeval{time.count(), 0});
@@ -150,10 +152,10 @@ inline Socket doorAt(const MeetingPlace &place, int callers) {
   throw systemError("port " + place.port);
 }
 
-/// Broadcasts `bytes` bytes of rank 0 (the NCCL id) over TCP, at MASTER_ADDR
-/// (default 127.0.0.1) and port MASTER_PORT + 1 (default 29501), because
-/// torchrun itself uses MASTER_PORT. Each other rank connects and sends its
-/// rank. Rank 0 ignores connections without a valid rank.
+/// Broadcasts `bytes` bytes of rank 0 (the NCCL id) over TCP. Rank 0 listens at
+/// MASTER_ADDR (default 127.0.0.1) and port MASTER_PORT + 1 (default 29501),
+/// because torchrun itself uses MASTER_PORT. Each other rank connects and sends
+/// its rank. Rank 0 ignores connections without a valid rank.
 /// \throws std::runtime_error if the broadcast takes longer than `patience`
 inline void handOut(void *data, std::size_t bytes, const Process &process,
                     const MeetingPlace &place,
@@ -177,7 +179,7 @@ inline void handOut(void *data, std::size_t bytes, const Process &process,
           poll(&knock, 1, static_cast<int>(left().count())) == 0)
         throw std::runtime_error(
             std::to_string(served.size()) + " of " + std::to_string(others) +
-            " other ranks came to port " + place.port + waited);
+            " other ranks connected to port " + place.port + waited);
       const Socket line(accept(door.fd, nullptr, nullptr));
       std::int32_t rank = 0;
       if (line.fd >= 0 && line.receives(&rank, sizeof(rank), kToSpeak) &&

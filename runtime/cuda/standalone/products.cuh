@@ -42,7 +42,8 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
 }
 
 /// Returns the shape without bias, addend and epilogue. The result is
-/// contiguous and is f64 or f32, the type in which these three are computed.
+/// contiguous, and is f64 or f32: bias, addend and epilogue are computed in
+/// this type.
 inline MatrixShape bareOf(MatrixShape shape) {
   shape.biased = shape.adds = false;
   shape.epilogue = Epilogue::none;
@@ -73,14 +74,15 @@ inline MatrixShape withoutSum(MatrixShape shape) {
   return shape;
 }
 
-/// Returns how many sums over k one product has.
+/// Returns the number of elements in an operand's sum over k, for one product
+/// of the batch.
 inline std::int64_t sumsOf(const MatrixShape &shape) {
   return shape.sums == OperandSum::a ? shape.m : shape.n;
 }
 
 /// Returns the shape with which cuBLASLt computes a product and an operand's
-/// sum. cuBLASLt overwrites sums, so sums to accumulate are first written to
-/// scratch memory, one after the other.
+/// sum. cuBLASLt overwrites sums. Sums that have to be accumulated are
+/// therefore first written to scratch memory, one aligned sum per product.
 inline MatrixShape withStoredSum(MatrixShape shape) {
   if (shape.adds && shape.batches > 1)
     shape.vectorStep =
@@ -91,9 +93,9 @@ inline MatrixShape withStoredSum(MatrixShape shape) {
 }
 
 /// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
-/// need for a shape. This must happen before the step is captured: cuBLASLt
-/// does not document that a choice is possible during a capture, and the choice
-/// failed in CUDA 13.3.
+/// need for a shape. The function must be called before the step is captured:
+/// cuBLASLt does not document that a choice is possible during a capture, and
+/// the choice failed in CUDA 13.3.
 inline void choose(Rank &rank, const MatrixShape &shape) {
   if (shape.sums != OperandSum::none) {
     if (!rank.products->find(withStoredSum(shape)))
@@ -172,8 +174,9 @@ inline void multiply(const Run &now, const MatrixShape &shape,
 }
 
 /// Computes c = a b, and sums one operand over k into its.sums (a bias
-/// gradient). Accumulates both if shape.adds. One kernel computes both if
-/// cuBLASLt has such an algorithm.
+/// gradient). If shape.adds, the product and the sum are added to earlier
+/// contents. One kernel computes the product and the sum if cuBLASLt has such
+/// an algorithm.
 /// \param sizes  the shape of the operand to sum, [samples][rows][columns]; in
 /// a batch, the shape of one product's operand
 template <typename R>

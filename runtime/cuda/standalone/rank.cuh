@@ -39,7 +39,7 @@ inline constexpr int kArenas = 5;
 struct Buffer {
   ElementType type;
   Arena arena;
-  std::int64_t offset, size; ///< of the first entry, in bytes
+  std::int64_t offset, size; ///< bytes; first entry
   int entries = 1;
   std::int64_t entryStride = 0; ///< bytes
   int slots = 1;
@@ -58,7 +58,7 @@ struct Buffer {
   constexpr Buffer from(int entry) const { return at(entry, 1); }
   constexpr Buffer down(int entry) const { return at(entry, -1); }
   constexpr Buffer only(int entry) const { return at(entry, 0); }
-  /// Returns the buffer with entry `entry` + `by` * i for layer i.
+  /// Returns a buffer in which layer i uses entry `entry` + `by` * i.
   constexpr Buffer at(int entry, int by) const {
     Buffer other = *this;
     other.first = entry;
@@ -75,11 +75,12 @@ struct Buffer {
 
 struct UpdatedBuffers {
   Buffer gradient, weight, master, firstMoment, secondMoment;
-  std::int64_t elements; ///< on this rank, of one layer
+  std::int64_t elements; ///< elements of one layer on this rank
   bool decays;           ///< weight decay applies
 };
 
-/// Returns the distance in elements of two buffers of one arena and type.
+/// Returns the distance in elements between two buffers of the same arena and
+/// type.
 constexpr std::int64_t apart(const Buffer &from, const Buffer &to) {
   return (to.offset - from.offset) / bytesOf(from.type);
 }
@@ -95,7 +96,7 @@ constexpr int headTiles(std::int64_t features) {
   return features <= 64 ? 2 : features <= 96 ? 3 : features <= 128 ? 4 : 8;
 }
 
-/// Counts the doubles of a sum of squares. The reports follow this sum in
+/// Is the number of doubles in a sum of squares. The reports follow this sum in
 /// Rank::stepSums.
 inline constexpr std::size_t kSquareSum =
     sizeof(DeviceLongSum) / sizeof(double);
@@ -111,7 +112,7 @@ struct Tensor {
 /// Describes a channel between this rank and the rank with the same index in
 /// another pipeline stage. Messages go in one direction only.
 struct Line {
-  ncclComm_t communicator = nullptr; ///< has only these two ranks
+  ncclComm_t communicator = nullptr; ///< consists of these two ranks
   int other = 0;                     ///< the other rank, in `communicator`
   cudaStream_t stream = nullptr;     ///< for sends; null if this rank receives
   Scratch copies;                    ///< copies of the messages of one step
@@ -119,7 +120,7 @@ struct Line {
   cudaEvent_t ready = nullptr; ///< orders copies, sends and the step's end
 };
 
-/// Holds the arguments of a kernel over many tensors, in device memory.
+/// Points to the TensorList of a kernel in device memory.
 struct DeviceList {
   const void *items = nullptr;
   const Share *shares = nullptr;
@@ -131,7 +132,7 @@ struct Fed {
   std::string label;
   int microBatch;
   TensorView piece;
-  std::int64_t limit; ///< upper bound of integers; 0: not integers
+  std::int64_t limit; ///< integers are below `limit`; 0: no integers
   ElementType type;
   std::byte *to; ///< memory in Rank::inputs
 };
@@ -141,7 +142,7 @@ struct Fed {
 struct Rank {
   int rank = 0, ranks = 1;
   std::barrier<> *threads = nullptr; ///< null if each rank is a process
-  std::vector<int> sizes, places;    ///< by axis: its size, this rank's index
+  std::vector<int> sizes, places;    ///< by axis: size, coordinate
   Streams streams;                   ///< the plan's streams
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
@@ -169,9 +170,10 @@ struct Rank {
 
 /// Waits until all ranks of this process have called this function.
 ///
-/// A CUDA allocation may block until other GPUs of the process are idle, while
-/// their collectives wait for this rank. Therefore all ranks and NCCL must have
-/// allocated their memory before the first rank begins a step.
+/// A CUDA allocation may block until other GPUs of the process are idle, but
+/// the collectives of these GPUs may wait for this rank. Therefore all ranks
+/// and NCCL must have allocated their memory before the first rank begins a
+/// step.
 inline void meet(const Rank &rank) {
   if (rank.threads)
     rank.threads->arrive_and_wait();
@@ -230,8 +232,8 @@ inline std::int32_t *integers(const Tensor &tensor) {
   return static_cast<std::int32_t *>(tensor.data);
 }
 
-/// Returns a copy of `values` in device memory, which is never freed. The
-/// copying is not part of a captured step.
+/// Returns a copy of `values` in device memory, which is never freed. The copy
+/// is made immediately, and is not part of a captured step.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -279,8 +281,8 @@ TensorList<Item> tensorList(const Run &now, const std::string &name,
   return {static_cast<const Item *>(there.items), there.shares, there.blocks};
 }
 
-/// Adds to this rank's sum of squares the squares of the tensors that `list`
-/// appends to its second argument.
+/// Squares the elements of the tensors that `list` appends to its second
+/// argument, and adds the squares to this rank's sum of squares.
 template <typename R>
 void addSquares(Rank &rank, const char *name,
                 void (*list)(Rank &, std::vector<Squared> &)) {

@@ -21,10 +21,12 @@ public:
   virtual ~Samples() = default;
   /// Begins a step. Steps are consecutive and count from 1.
   virtual void begin(std::int64_t step) = 0;
-  /// Returns how many targets of the step, over all ranks, are not ignored.
+  /// Returns the number of targets of the step, over all ranks, that are not
+  /// ignored, but at least 1.
   virtual double count() = 0;
   /// Returns the elements of an input in a micro-batch, before sharding.
-  /// \param limit  upper bound of integers; 0: not integers
+  /// \param limit  the elements are integers below this limit; 0 means that
+  /// they are not integers
   virtual std::vector<double> values(const std::string &label, int microBatch,
                                      std::int64_t limit,
                                      std::int64_t elements) = 0;
@@ -88,7 +90,8 @@ inline void writeInputs(const Rank &rank, const Inputs &inputs,
                         double lossScale) {
   for (std::size_t f = 0; f < rank.fed.size(); ++f) {
     const Fed &fed = rank.fed[f];
-    // Losses are divided by the count, so a smaller count scales the loss up.
+    // Losses are divided by the count. Division of the count by the loss scale
+    // therefore multiplies the loss by the loss scale.
     const double divisor = fed.label == "count" ? lossScale : 1.0;
     for (std::size_t i = 0; i < inputs[f].size(); ++i)
       writeElement(fed.type, fed.to, static_cast<std::int64_t>(i),

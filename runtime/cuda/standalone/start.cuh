@@ -52,8 +52,8 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
 }
 
 /// Calls `run` for every rank of this process. With torchrun, mpirun or srun
-/// there is one process per GPU, and rank 0 sends the NCCL id to the others.
-/// Without a launcher, a single process has a thread per rank.
+/// there is one process per GPU, and rank 0 sends the NCCL id to the other
+/// ranks. Without a launcher, a single process has a thread per rank.
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
@@ -82,7 +82,7 @@ inline void onEveryRank(int ranks,
     throw std::runtime_error(
         "the plan is for " + std::to_string(ranks) + " ranks, but " +
         std::to_string(devices) +
-        " GPUs are here; over several nodes: torchrun, mpirun or srun");
+        " GPUs are visible; on several nodes, use torchrun, mpirun or srun");
   ncclUniqueId id{};
   MTPLAN_NCCL(ncclGetUniqueId(&id));
   std::barrier<> all(ranks);

@@ -41,7 +41,8 @@ struct Staging {
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
-                        std::to_string(size) + " bytes that are kept for them");
+                        std::to_string(size) +
+                        " bytes that are reserved for them");
     std::byte *const piece = data + used;
     used += roundedUp(bytes);
     return piece;
@@ -53,8 +54,8 @@ struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
   /// Describes the state of grouped collectives (groupStart): whether a group
-  /// is open, the bytes of `exchange` that it uses, and the transpositions
-  /// after it.
+  /// is open, the bytes of `exchange` that the group uses, and the
+  /// transpositions that follow the group.
   bool isTogether = false;
   std::size_t exchanged = 0;
   std::vector<std::function<void()>> behind;
@@ -62,9 +63,9 @@ struct Lane {
 
 /// Holds the streams of the plan. A run begins and ends on the first stream,
 /// which runs the operators' kernels. The other streams fork from the first
-/// stream and join it again. A stream with only overlapped work joins at the
-/// end of the schedule. Between fork and join, only the plan's waits order the
-/// streams.
+/// stream and join it again. A stream whose work in a run is all overlapped
+/// joins only at the end of the schedule. Between fork and join, only the
+/// plan's waits order the streams.
 struct Streams {
   std::vector<Lane> lanes;
   cudaStream_t aside = nullptr;    ///< for work outside the captured step
@@ -79,14 +80,14 @@ struct Streams {
     MTPLAN_CUDA(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
   }
 
-  /// Begins a run: the other streams wait for the first.
+  /// Begins a run: the other streams wait for the first stream.
   void fork(std::initializer_list<int> others) {
     recorded = 0;
     cudaEvent_t begun = done(0);
     for (const int other : others)
       wait(other, begun);
   }
-  /// Ends a run: the first stream waits for the others.
+  /// Ends a run: the first stream waits for the other streams.
   void join(std::initializer_list<int> others) {
     for (const int other : others)
       wait(0, done(other));

@@ -32,7 +32,7 @@ struct StepFacts {
 
 /// Lists the functions of one pipeline stage, in the order of a step.
 struct StageProgram {
-  void (*open)(Rank &); ///< allocates the rank's memory, once
+  void (*open)(Rank &); ///< allocates the memory of the rank
   void (*initialise)(Rank &, const Initialisation &);
   void (*forwardAndBackward)(Rank &); ///< includes gradient reduction
   void (*squares)(Rank &);            ///< adds to the sum in Rank::stepSums

@@ -14,7 +14,7 @@
 namespace mtplan::runtime::cuda {
 
 /// Updates the parameters listed in `table` by AdamW, in `layers` layers from
-/// now.layer on, by one launch.
+/// now.layer on, with one launch.
 /// \tparam R  type in which AdamW computes
 /// \param name  identifies the list in device memory
 template <typename R>

@@ -10,9 +10,9 @@ a size that FOLDER/dimensions.h names. nvcc must compile and link it with
 warnings as errors: for H100, or with MTPLAN_TEST_ALL for each ARCH.
 
 `trains` compiles the program for the host and runs it on the emulator
-(tests/emulator), with streams in three orders. Its losses and norms must equal
-those of mtrun for the same plan, data, seed and flags, and it must skip the
-same steps.
+(tests/emulator), with streams in three orders. The program's losses and norms
+must equal those of mtrun for the same plan, data, seed and flags, and both must
+skip the same steps.
 
 MTPLAN_PROGRAMS names a file with the compiler commands (tests/CMakeLists.txt).
 """
@@ -90,15 +90,15 @@ class Program:
 
     @staticmethod
     def spaces(text):
-        """Yields each namespace and its text; "" is what stages share."""
+        """Yields each namespace and its text; stages share the namespace ""."""
         yield "", re.sub(r"^namespace stage\d+ {$.*?^} // namespace stage\d+$", "",
                          text, flags=re.S | re.M)
         yield from re.findall(r"^namespace (stage\d+) {$(.*?)^} // namespace", text,
                               re.S | re.M)
 
     def waits(self):
-        """Counts the waits of all programs of the plan. A function that stages
-        or parts share counts for each, and a loop for each row of its table."""
+        """Counts the waits of all programs of the plan. A function counts once
+        for each stage or part that uses it, a loop once for each table row."""
         found = {}
         for stage, row in enumerate(self.steps):
             for name in re.findall(r"\b(?:forwardAndBackward|update)\w*(?:<[\w:]+>)?", row):

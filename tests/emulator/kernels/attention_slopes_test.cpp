@@ -85,7 +85,8 @@ std::vector<std::uint16_t> gradients(const Heads &all, double rate,
   return bits;
 }
 
-// All samples, some at a time, or no stored gradients: the sums have one order.
+// The scratch memory stores the gradients of the scores of all samples, of some
+// samples at a time, or of none. Sums have the same order in all three cases.
 template <int Width> void expectSameBits(const Heads &all) {
   Heads one = all;
   one.batch = 1;

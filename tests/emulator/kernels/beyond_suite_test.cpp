@@ -170,7 +170,7 @@ TEST(CudaNorms, SupportRowsUpTo32768Wide) {
       },
       ThrowsMessage<std::runtime_error>(
           HasSubstr("h.*.layer_norm_grad (layer_norm_grad): has rows of 32769 "
-                    "columns, of which a GPU takes at most 32768")));
+                    "columns; GPU kernels support at most 32768")));
 }
 
 // An A100 block has 163 KiB of shared memory, too few for copies of such rows.

@@ -114,8 +114,8 @@ TEST(Process, HasADeviceOfItsOwn) {
         deviceOf({5, 8, 4, false}, 4);
       },
       ThrowsMessage<std::runtime_error>(
-          "rank 5 is number 4 on its host, from 0, but sees 4 GPUs: "
-          "start at most 4 a host, or show each its own with "
+          "rank 5 has local rank 4, but sees 4 GPUs: start at most 4 ranks "
+          "per host, or give each rank its own GPU with "
           "CUDA_VISIBLE_DEVICES"));
 }
 
@@ -170,8 +170,9 @@ TEST(Meeting, ErrorNamesHowManyRanksCame) {
         handOut(number.data(), number.size(), process(0, 3), place,
                 std::chrono::seconds(3));
       },
-      ThrowsMessage<std::runtime_error>("1 of 2 other ranks came to port " +
-                                        place.port + " within 3 s"));
+      ThrowsMessage<std::runtime_error>(
+          "1 of 2 other ranks connected to port " + place.port +
+          " within 3 s"));
   other.join();
 }
 

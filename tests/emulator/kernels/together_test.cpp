@@ -29,7 +29,7 @@ protected:
   Together() { emulator::setOrder(GetParam()); }
   ~Together() override { emulator::setOrder(emulator::Order::ascending); }
 
-  /// Allocates a tensor with random numbers, `astray` bytes behind an aligned
+  /// Allocates a tensor with random numbers, `astray` bytes after an aligned
   /// address.
   void *place(const TensorView &view, std::int64_t astray = 0) {
     used = (used + 255) / 256 * 256 + astray;

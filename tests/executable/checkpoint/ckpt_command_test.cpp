@@ -37,8 +37,8 @@ std::vector<std::string> with(std::vector<std::string> all,
   return all;
 }
 
-/// The vocabulary of 13 tokens is too small for text, so the file has 16-bit
-/// tokens below 11.
+/// Writes a file of 16-bit tokens below 11. The model's vocabulary of 13 tokens
+/// is too small for text.
 void writeTokens(const std::string &path) {
   std::ofstream out(path, std::ios::binary);
   for (int i = 0; i < 4000; ++i) {

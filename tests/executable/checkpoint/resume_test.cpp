@@ -248,7 +248,7 @@ TEST_F(Resume, OtherModelIsRejectedByItsFirstTensor) {
   compile("other", {}, tools::examplePath("tiny-gptj"));
   const Ran ran = load("other");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("is of another model (tiny-gpt2"),
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("has another model (tiny-gpt2"),
                              HasSubstr("tiny-gptj")));
 }
 

@@ -282,10 +282,10 @@ TEST(Calibrate, UpdatesArePricedByTheBytesThatWereMeasured) {
 }
 
 TEST(Calibrate, ReportsProgressAndDuration) {
-  EXPECT_EQ(partText({"kernels of next to nothing", 1, 1, 271}, 60.0),
+  EXPECT_EQ(partText({"kernels that do almost nothing", 1, 1, 271}, 60.0),
             "measuring 271 runs in about 60.0 s, each at least 5 times "
             "whatever that takes\n"
-            "measuring run 1 of 271: kernels of next to nothing\n");
+            "measuring run 1 of 271: kernels that do almost nothing\n");
   EXPECT_EQ(partText({"products, f32", 2, 34, 271}, 60.0),
             "measuring runs 2 to 34 of 271: products, f32\n");
   EXPECT_EQ(lateText(65.0, 60.0), "");

@@ -80,7 +80,9 @@ TEST_F(Launched, WrongNumberOfRanksIsRejected) {
     alone.push_back(word);
   const Ended one = endOfAll(alone);
   EXPECT_EQ(one.code, 2);
-  EXPECT_THAT(one.out, HasSubstr("RANK=1 without WORLD_SIZE: of how many?"));
+  EXPECT_THAT(
+      one.out,
+      HasSubstr("RANK=1 without WORLD_SIZE: the number of ranks is unknown"));
 }
 
 // Only one of three ranks starts.

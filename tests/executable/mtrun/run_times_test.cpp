@@ -214,7 +214,7 @@ TEST(RunTimes, TableHasMeasuredAndPredictedTimes) {
   for (const auto &[text, words] : std::map<std::string, std::string>{
            {"[]", "no JSON object"},
            {"{\"version\": 9}", "version 9, 1 is known"},
-           {"{\"version\": 1, \"step\": \"x\"}", "a number is wanted"},
+           {"{\"version\": 1, \"step\": \"x\"}", "expected a number"},
            {"{\"version\": 1, \"step\": 1.0}", "no list \"classes\""},
            {"{\"version\": 1, \"step\": 1.0, \"classes\": [[1]]}",
             "a row of \"classes\" is not a list of 2"}}) {

@@ -65,7 +65,7 @@ protected:
   std::string files() const { return kFiles + GetParam(); }
 
   /// Returns the expected logits. A folder without logits has the weights, and
-  /// so the logits, of the folder that its name begins with.
+  /// therefore the logits, of the folder that is named before its first '-'.
   LogitsGolden golden() const {
     std::string of = files();
     if (!std::filesystem::exists(of + "/logits.json"))

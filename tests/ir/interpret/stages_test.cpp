@@ -258,7 +258,7 @@ TEST_F(InterpretStages, ErrorsNameMismatchedSums) {
           %s = mtp.all_reduce %g over "pp" among [0, 1] cause "w" : tensor<2xf64>
         })"),
                                "\"pp\" = 2", "\"pp\" = 3")),
-              HasSubstr("reads what nothing was added to"));
+              HasSubstr("reads an accumulator to which no operation adds"));
   // A collective without coordinates is over all stages.
   run(staged(
       replaced(both(), sum, R"(mtp.all_reduce %g over "pp" cause "w")")));

@@ -25,8 +25,8 @@ TEST_P(ParameterCounts, MatchThePublishedCounts) {
 }
 
 // GPT-2 has L (12 h^2 + 13 h) + (51200 + 1024) h + 2 h parameters, with the
-// padded vocabulary, as in the paper. Comments on the others sum the tensors of
-// the released weights.
+// padded vocabulary, as in the paper. The comments on other models sum the
+// tensors of the released weights.
 INSTANTIATE_TEST_SUITE_P(
     Examples, ParameterCounts,
     testing::Values(

@@ -18,7 +18,7 @@ mtp.segment @in () {
   mtp.yield %x : tensor<4x4xf32>
 }
 mtp.segment @first (%x : tensor<4x4xf32>) {
-  // expected-error @below {{is no epilogue of the operation before it}}
+  // expected-error @below {{is not an epilogue of the operation before it}}
   %y = mtp.add "a"(%x, %x) {mtp.fused = "epilogue"} : tensor<4x4xf32>
   mtp.yield %y : tensor<4x4xf32>
 }
@@ -32,7 +32,7 @@ mtp.segment @in () {
 mtp.segment @apart (%x : tensor<4x4xf32>) {
   %y = mtp.dropout "d"(%x) {rate = 0.1 : f64, mask = "m"} : tensor<4x4xf32>
   %s = mtp.scale "s"(%x) by 2.0 : tensor<4x4xf32>
-  // expected-error @below {{is no epilogue of the operation before it}}
+  // expected-error @below {{is not an epilogue of the operation before it}}
   %z = mtp.add "a"(%y, %x) {mtp.fused = "epilogue"} : tensor<4x4xf32>
   mtp.yield %z : tensor<4x4xf32>
 }
@@ -59,7 +59,7 @@ mtp.segment @in () {
 }
 mtp.segment @alone (%x : tensor<4x4xf32>) {
   %w = mtp.parameter "w" : tensor<4x4xf32>
-  // expected-error @below {{is alone in batch 3}}
+  // expected-error @below {{is the only product of batch 3}}
   %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 3 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   mtp.yield %y : tensor<4x4xf32>
 }
@@ -105,7 +105,7 @@ mtp.segment @dependent (%x : tensor<4x4xf32>) {
   %w = mtp.parameter "w" : tensor<4x4xf32>
   // expected-note @below {{the batch begins here}}
   %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  // expected-error @below {{reads what another product makes of batch 0}}
+  // expected-error @below {{reads the result of another product of batch 0}}
   %z = mtp.einsum "z" "bi,io->bo"(%x, %y) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   mtp.yield %z : tensor<4x4xf32>
 }

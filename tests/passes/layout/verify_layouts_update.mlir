@@ -11,7 +11,7 @@ mtp.segment @s () attributes {layouts = []} {
 mtp.update {
   // expected-note @below {{made here}}
   %g = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
-  // expected-error @below {{reads [-, -] what is made as [dp, -]}}
+  // expected-error @below {{reads in layout [-, -] a value that has layout [dp, -]}}
   mtp.adamw "w", %g : tensor<4x8xf32>
 }
 }
@@ -28,7 +28,7 @@ mtp.segment @s () attributes {layouts = []} {
 mtp.update {
   // expected-note @below {{made here}}
   %g = mtp.accumulated "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
-  // expected-error @below {{reads [dp, -] what is made as [-, -]}}
+  // expected-error @below {{reads in layout [dp, -] a value that has layout [-, -]}}
   %u = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32> -> tensor<4x8xf32>
   %v = mtp.reshard %u from <[["dp"], []]> to <[[], []]> cause "w" : tensor<4x8xf32>
   mtp.store "w", %v : tensor<4x8xf32>
@@ -48,7 +48,7 @@ mtp.update {
   %g = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
   // expected-note @below {{made here}}
   %u = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32> -> tensor<4x8xf32>
-  // expected-error @below {{reads [-, -] what is made as [dp, -]}}
+  // expected-error @below {{reads in layout [-, -] a value that has layout [dp, -]}}
   mtp.store "w", %u : tensor<4x8xf32>
 }
 }

@@ -1,7 +1,7 @@
 // RUN: mtplan-opt --mtp-begin-sums --split-input-file --verify-diagnostics %s
 // RUN: not mtplan-opt --mtp-begin-sums --split-input-file %s
 
-// expected-error @below {{has no tasks: nothing says what runs first}}
+// expected-error @below {{has no tasks, so the first run is unknown}}
 module {
 }
 

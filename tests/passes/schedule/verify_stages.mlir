@@ -32,7 +32,7 @@ mtp.segment @b chunk 2 () {
 // -----
 
 module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
-// expected-error @below {{yields 1 values to another stage, which only mtp.send can}}
+// expected-error @below {{yields 1 values to another stage, which only mtp.send can do}}
 mtp.segment @a chunk 0 () {
   %x = mtp.parameter "x" : tensor<2xf32>
   mtp.yield %x : tensor<2xf32>
@@ -52,7 +52,7 @@ mtp.segment @a chunk 0 () {
   }
   mtp.yield
 }
-// expected-error @below {{yields 1 gradients to another stage, which only mtp.send can}}
+// expected-error @below {{yields 1 gradients to another stage, which only mtp.send can do}}
 mtp.segment @b chunk 1 () {
   %x = mtp.parameter "x" : tensor<2xf32>
   mtp.backward () {
@@ -301,7 +301,7 @@ mtp.segment @b chunk 1 () {
   mtp.yield
 }
 mtp.update on 1 {
-  // expected-error @below {{of stage 1 reads what no segment of it adds to}}
+  // expected-error @below {{of stage 1 reads an accumulator to which no segment of the stage adds}}
   %g = mtp.accumulated "x" : tensor<2xf32>
 }
 }

@@ -123,7 +123,7 @@ mtp.update on 1 {
   // expected-note @below {{which come from here}}
   %h = mtp.accumulated "y" : tensor<2xf32>
   %t = mtp.all_reduce %h over "pp" among [0, 1] cause "y" : tensor<2xf32>
-  // expected-error @below {{updates "x" with what is of "y"}}
+  // expected-error @below {{updates "x" with the value of "y"}}
   mtp.adamw "x", %t : tensor<2xf32>
   mtp.adamw "y", %s : tensor<2xf32>
 }
@@ -166,7 +166,7 @@ mtp.update on 0 {
   // expected-note @below {{which come from here}}
   %u = mtp.adamw "x", %p {layout = #mtp.layout<[["dp"]]>} : tensor<2xf32> -> tensor<2xf32>
   %w = mtp.all_gather %u over "dp" dim 0 cause "x" : (tensor<2xf32>) -> tensor<4xf32>
-  // expected-error @below {{updates "y" with what is of "x"}}
+  // expected-error @below {{updates "y" with the value of "x"}}
   mtp.store "y", %w : tensor<4xf32>
 }
 }

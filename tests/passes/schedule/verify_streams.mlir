@@ -69,7 +69,7 @@ mtp.segment @h () {
   %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
   // expected-note @below {{the launch begins here}}
   %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
-  // expected-error @below {{reads what another operation makes in launch 0}}
+  // expected-error @below {{reads the result of another operation in launch 0}}
   %z = mtp.all_reduce %y over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
   mtp.yield
 }

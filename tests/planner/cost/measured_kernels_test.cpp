@@ -100,7 +100,7 @@ TEST(MeasuredKernels, MistakesAreReportedWithTheirPointer) {
   kernels.erase("software");
   const std::string errors = errorOf(fileWith(kernels));
   EXPECT_THAT(errors, HasSubstr("/device/kernels/attention/fp32_backward: is "
-                                "missing beside fp32_forward"));
+                                "missing, but fp32_forward is given"));
   EXPECT_THAT(errors,
               HasSubstr("/device/kernels/passes/layer_norm/fp32_GBps/value"));
   EXPECT_THAT(errors, HasSubstr("/device/kernels/passes/dropout/fp64_GBps"));
@@ -216,7 +216,7 @@ TEST(MeasuredKernels, AttentionWithDropoutMayHaveItsOwnShare) {
   kernels["attention.dropout"].erase("fp32_forward");
   EXPECT_THAT(errorOf(fileWith(kernels)),
               HasSubstr("/device/kernels/attention.dropout/fp32_forward: is "
-                        "missing beside fp32_backward"));
+                        "missing, but fp32_backward is given"));
 }
 
 TEST(MeasuredKernels, AttentionHasASharePerDirection) {

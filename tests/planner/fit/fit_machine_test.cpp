@@ -61,7 +61,7 @@ json machineToFit() {
   return file;
 }
 
-// The true figures.
+// Holds the figures of the machine that the fit must find.
 const std::map<std::string, double> kTruth = {
     {"/machine/device/launch_us", 3.25},
     {"/machine/device/bandwidth_efficiency", 0.8},
@@ -273,7 +273,7 @@ TEST(FitMachine, NamesTheMissingMeasurements) {
   ASSERT_EQ(errors.size(), 6U);
   EXPECT_EQ(errors[0],
             "/machine/levels/0/bandwidth_GBps: no measurement determines "
-            "it; measure collectives: of 100 MB and more over 2 or more ranks, "
+            "it; measure collectives: of at least 100 MB over 2 or more ranks, "
             "which reach \"nvswitch\"");
   EXPECT_EQ(errors[4],
             "/machine/levels/1/latency_us: no measurement determines "
@@ -350,21 +350,23 @@ TEST(ParseMeasurements, NamesEveryMistakeWithItsPlace) {
       with("/collectives/2/ranks", 1),
       HasSubstr("/collectives/2/ranks: must be a whole number from 2 to "));
   EXPECT_THAT(with("/passes/0/kind", "copy"), HasSubstr("/passes/0/kind: "));
-  EXPECT_EQ(with("/source", " "), "/source: must say what was run where");
+  EXPECT_EQ(with("/source", " "),
+            "/source: must say what was measured and on which machine");
   EXPECT_THAT(with("/product", json::array()),
               HasSubstr("/product: unknown key; the nearest valid key is "
                         "\"products\""));
   EXPECT_EQ(with("/machine/device/units", "fit"),
-            "/machine/device/units: cannot be fitted; what can is: launch_us, "
-            "bandwidth_efficiency, elementwise_efficiency, gemm_efficiency, "
-            "gemm_efficiency_fp32, gemm_efficiency_fp16, "
-            "gemm_efficiency_bf16, "
-            "wave_us, unaligned_64_rate, unaligned_8_rate, batched_rate\n"
+            "/machine/device/units: cannot be fitted; keys that can be fitted: "
+            "launch_us, bandwidth_efficiency, elementwise_efficiency, "
+            "gemm_efficiency, gemm_efficiency_fp32, gemm_efficiency_fp16, "
+            "gemm_efficiency_bf16, wave_us, unaligned_64_rate, "
+            "unaligned_8_rate, batched_rate\n"
             "/machine/device/units: needs a source; write {\"value\": ..., "
             "\"source\": \"where it is from\"}");
-  EXPECT_THAT(with("/machine/levels/0/ranks", "fit"),
-              HasSubstr("/machine/levels/0/ranks: cannot be fitted; what can "
-                        "is: bandwidth_GBps, latency_us, base_us, "));
+  EXPECT_THAT(
+      with("/machine/levels/0/ranks", "fit"),
+      HasSubstr("/machine/levels/0/ranks: cannot be fitted; keys "
+                "that can be fitted: bandwidth_GBps, latency_us, base_us, "));
   EXPECT_THAT(with("/machine/device/like", "A100"),
               HasSubstr("/machine/device/like: no preset has a device"));
   json nothing = good;

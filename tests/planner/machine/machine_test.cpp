@@ -174,8 +174,9 @@ TEST(ParseMachine, GigabytesOfBothKinds) {
   file["device"]["memory_GB"] = quantity(16);
   EXPECT_EQ(parseMachine(file.dump()).device.memory, Bytes{16e9});
   file["device"]["memory_GiB"] = quantity(16);
-  EXPECT_EQ(messageOf(file.dump()),
-            "/device/memory_GiB: is given as well as memory_GB; give one");
+  EXPECT_EQ(
+      messageOf(file.dump()),
+      "/device/memory_GiB: is given together with memory_GB; give only one");
 }
 
 TEST(ParseMachine, ANumberWithoutASourceIsRejected) {
@@ -264,10 +265,11 @@ TEST(ParseMachine, MissingOptionalMembersAreNeutral) {
   EXPECT_EQ(device.spread, 0.0);
   EXPECT_FALSE(device.fp8.has_value());
   EXPECT_EQ(messageWithout("/device", "gemm_efficiency_fp8"),
-            "/device/gemm_efficiency_fp8: is missing beside peak_fp8_TFLOPs");
+            "/device/gemm_efficiency_fp8: is missing, but peak_fp8_TFLOPs is "
+            "given");
   EXPECT_EQ(messageWithout("/device", "peak_fp8_TFLOPs"),
-            "/device/gemm_efficiency_fp8: means nothing without "
-            "peak_fp8_TFLOPs");
+            "/device/gemm_efficiency_fp8: needs peak_fp8_TFLOPs, which "
+            "is missing");
 }
 
 TEST(SlowestOf, GrowsWithTheRootOfTheLogarithm) {

@@ -97,13 +97,13 @@ TEST(ShortMachine, UnknownDevicesNameTheNearestAndAll) {
   file["device"] = "H200-SXM-140GB";
   std::string message = messageOf(file);
   EXPECT_EQ(message.find("/device: no preset has a device \"H200-SXM-140GB\"; "
-                         "nearest is \"H200-SXM-141GB\", and known are: cpu "
-                         "core, V100-SXM2-32GB, "),
+                         "the nearest is \"H200-SXM-141GB\"; known devices: "
+                         "cpu core, V100-SXM2-32GB, "),
             0U)
       << message;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   file["device"] = "A100"; // edit distance alone prefers "cpu core"
-  EXPECT_NE(messageOf(file).find("; nearest is \"A100-SXM4-40GB\", and"),
+  EXPECT_NE(messageOf(file).find("; the nearest is \"A100-SXM4-40GB\"; "),
             std::string::npos);
   file["device"] = {{"like", "TPU"}};
   EXPECT_EQ(messageOf(file).find("/device/like: no preset has a device "), 0U);
@@ -123,7 +123,7 @@ TEST(ShortMachine, MistakesKeepTheirPointer) {
             "/link/ranks: must be left out: the link reaches every device\n"
             "/link/bandwidth_GBps: needs a source; write {\"value\": ..., "
             "\"source\": \"where it is from\"}\n"
-            "/link: is given as well as levels; give one");
+            "/link: is given together with levels; give only one");
   file = shortFile();
   file["device"] = {{"like", "A100-SXM4-80GB"},
                     {"gemm_efficiency", quantity(1.5)}};

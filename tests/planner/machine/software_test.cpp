@@ -280,7 +280,7 @@ TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {
             "/attention/rates/0/forward/value: must be above 0 and at most 1, "
             "got 0");
   EXPECT_EQ(messageWith("/attention/head_sizes/value", {64, 64}),
-            "/attention/head_sizes: must ascend");
+            "/attention/head_sizes: must be in strictly ascending order");
   EXPECT_EQ(messageWith("/attention/head_sizes/value", json::array()),
             "/attention/head_sizes/value: must be an array of numbers, not "
             "empty");

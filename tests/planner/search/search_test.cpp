@@ -204,8 +204,9 @@ TEST(PlannerSearch, BatchesMustDivide) {
   ASSERT_FALSE(result.rejections.empty());
   EXPECT_EQ(result.rejections[0].reason, Rejection::Reason::divisor);
   EXPECT_EQ(result.rejections[0].config.dp, 4);
-  EXPECT_EQ(result.rejections[0].detail,
-            "global batch 6 does not divide by dp 4; nearest that do: 4 and 8");
+  EXPECT_EQ(
+      result.rejections[0].detail,
+      "global batch 6 is not divisible by dp 4; nearest that are: 4 and 8");
   std::set<std::pair<int, std::int64_t>> seen;
   for (const PlannedCandidate &planned : result.plans) {
     EXPECT_EQ(planned.config.microBatch * planned.config.microBatches() *
@@ -229,7 +230,7 @@ TEST(PlannerSearch, DivisorsBindDegreesAskedForAlone) {
   SearchResult result = search(model, machine, options);
   EXPECT_EQ(result.candidates, 0);
   ASSERT_EQ(result.rejections.size(), 1U);
-  EXPECT_EQ(result.rejections[0].detail, "6 columns do not divide by tp 4");
+  EXPECT_EQ(result.rejections[0].detail, "6 columns are not divisible by tp 4");
   options.divisors[0].split = Split::head; // not allowed, so not binding
   EXPECT_GT(search(model, machine, options).candidates, 0);
 }

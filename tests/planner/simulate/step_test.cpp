@@ -138,7 +138,7 @@ TEST(Step, BrokenProblemsAreNamed) {
   EXPECT_THAT(check(bad),
               ElementsAre(HasSubstr("has -1 segments"),
                           HasSubstr("the norm of gradients takes -1.0"),
-                          HasSubstr("gathers -1 segments ahead")));
+                          HasSubstr("prefetches -1 segments")));
 }
 
 TEST(Step, EveryTimeIsChecked) {

@@ -378,7 +378,8 @@ TEST(SolveChain, NamesBrokenPromises) {
   link.out = {1};
   chain.links = {link, link};
   EXPECT_EQ(check(chain), (std::vector<std::string>{
-                              "links 0 and 1: out and in do not match"}));
+                              "links 0 and 1: the out variables of the first "
+                              "do not match the in variables of the second"}));
   chain.links.pop_back();
   chain.links[0].shared = {{0, 1}, {1, 1}};
   EXPECT_EQ(check(chain), (std::vector<std::string>{

@@ -85,7 +85,7 @@ TEST(Followed, InvalidFusionsAreRejected) {
   says(beside, "(einsum): has 2 operands and 1 results; with bias_gradient "
                "there are 2, and 2");
   beside.settings.back().value = std::int64_t{2};
-  says(beside, "(einsum): bias_gradient must be 1, or not be there");
+  says(beside, "(einsum): bias_gradient must be 1 or absent");
   beside.kernel = "mul";
   says(beside, "(mul): has bias_gradient, which only an einsum may have");
   beside = biasGradientCases(kF32, 1)[0].spec;

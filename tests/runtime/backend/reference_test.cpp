@@ -475,7 +475,7 @@ TEST(Reference, InvalidCallsAreReported) {
                         .set("kind", "swish")
                         .in({kF64, {1}, {}})
                         .out({kF64, {1}, {}})),
-            "h.*.activation (activation): kind 'swish' is none of gelu, "
+            "h.*.activation (activation): kind 'swish' is not one of gelu, "
             "gelu_tanh, silu, relu, tanh, sigmoid");
   EXPECT_EQ(
       message(Case("logit_softcap").in({kF64, {1}, {}}).out({kF64, {1}, {}})),

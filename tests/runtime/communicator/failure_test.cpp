@@ -352,7 +352,7 @@ TEST(CommunicatorFailureOnThreads, GroupsNeedExistingRanks) {
     };
     EXPECT_THAT(saying({0, 1}), HasSubstr("has rank 1, but there are 1 ranks"));
     EXPECT_THAT(saying({0, 0}), HasSubstr("has rank 0 twice"));
-    EXPECT_THAT(saying({}), HasSubstr("asked for by rank 0, which is not in"));
+    EXPECT_THAT(saying({}), HasSubstr("requested by rank 0, which is not in"));
     float x = 0;
     EXPECT_THROW(world.send("s", &x, 4, 1, 0), CommunicationError);
     EXPECT_THROW(world.receive("s", &x, 4, -1, 0), CommunicationError);

@@ -294,10 +294,10 @@ TEST(Launch, TheInnermostLauncherCounts) {
 TEST(Launch, ContradictoryVariablesAreRejected) {
   const std::vector<std::pair<Variables, std::string>> refused = {
       {with(kTorchrun, {{"WORLD_SIZE", ""}}),
-       "RANK=2 without WORLD_SIZE: of how many? set both, or start with "
-       "torchrun, mpirun or srun"},
+       "RANK=2 without WORLD_SIZE: the number of ranks is unknown; set both, "
+       "or start with torchrun, mpirun or srun"},
       {with(kTorchrun, {{"RANK", ""}}),
-       "WORLD_SIZE=4 without RANK: which of them is this process?"},
+       "WORLD_SIZE=4 without RANK: the rank of this process is unknown; "},
       {with(kTorchrun, {{"RANK", "4"}, {"LOCAL_RANK", "3"}}),
        "RANK=4 of WORLD_SIZE=4: the last rank is 3"},
       {with(kTorchrun, {{"RANK", "two"}}),
@@ -321,8 +321,8 @@ TEST(Launch, ContradictoryVariablesAreRejected) {
       {with(kTwoNodes, {{"MASTER_PORT", "70000"}}),
        "MASTER_PORT=70000: must be a number, 1 to 65535"},
       {with(kOpenMpi, {{"OMPI_COMM_WORLD_SIZE", ""}}),
-       "OMPI_COMM_WORLD_RANK=5 without OMPI_COMM_WORLD_SIZE: of how many? the "
-       "launcher sets both"},
+       "OMPI_COMM_WORLD_RANK=5 without OMPI_COMM_WORLD_SIZE: the number of "
+       "ranks is unknown; the launcher sets both"},
       {with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "8"}}),
        "OMPI_COMM_WORLD_RANK=8 of OMPI_COMM_WORLD_SIZE=8: the last rank is 7"},
       {with(kMpich, {{"PMI_RANK", ""}}), "PMI_SIZE=4 without PMI_RANK"},
@@ -333,8 +333,8 @@ TEST(Launch, ContradictoryVariablesAreRejected) {
       {with(kSlurm, {{"SLURM_STEP_NODELIST", ""}}),
        "2 of 6 ranks are on this host, and nothing says where rank 0 is"},
       {with(kSlurm, {{"SLURM_JOB_ID", ""}, {"SLURM_JOBID", ""}}),
-       "nothing tells the run of SLURM_PROCID=4 and SLURM_STEP_NUM_TASKS=6 "
-       "from others: set MASTER_PORT"},
+       "nothing distinguishes the run of SLURM_PROCID=4 and "
+       "SLURM_STEP_NUM_TASKS=6 from other runs: set MASTER_PORT"},
       {with(kOpenMpi, {{"RANK", "4"}, {"WORLD_SIZE", "8"}}),
        "RANK=4 and WORLD_SIZE=8 against OMPI_COMM_WORLD_RANK=5 and "
        "OMPI_COMM_WORLD_SIZE=8: they must be the same"},
@@ -371,7 +371,7 @@ TEST(Launch, EachRankHasADevice) {
   // All ranks of a host are rejected, even if one would find a device.
   EXPECT_EQ(refused(third, 3),
             "rank 2 is 2 of 4 ranks on its host, from 0, but sees 3 devices: "
-            "start 3 a host, or show each its own with CUDA_VISIBLE_DEVICES");
+            "start 3 per host, or give each its own with CUDA_VISIBLE_DEVICES");
   EXPECT_THAT(refused(third, 1), HasSubstr("but sees 1 device: start 1"));
   EXPECT_EQ(refused(third, 0), "rank 2 sees no device");
   EXPECT_EQ(refused(third, 0, true), "rank 2 sees no device");

@@ -366,7 +366,7 @@ TEST(CommunicatorTcp, InvalidMessagesDropTheirSender) {
     EXPECT_EQ(pair.wire->whyLost(1), "");
     pair.say(header, body);
     EXPECT_THAT(pair.wire->whyLost(1),
-                AnyOf("it sent what is no message",
+                AnyOf("it sent an invalid message",
                       "it sent 9 bytes where 8 were expected"));
     EXPECT_FALSE(pair.wire->isThrough(asked));
     // Earlier messages remain valid.

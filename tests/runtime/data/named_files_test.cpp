@@ -63,8 +63,8 @@ TEST(NamedFiles, ConflictNamesTheOtherOption) {
   EXPECT_EQ(files.write("--report", ""), "");
   EXPECT_EQ(files.write("-o", ""), "");
   EXPECT_EQ(files.write("-o", "-"),
-            "is standard output elsewhere, and would be a file of that name "
-            "here; give it another name");
+            "means standard output for other flags, but names a file here; "
+            "give it another name");
   EXPECT_EQ(files.write("-o", folder / "-"), "");
 }
 

@@ -119,14 +119,14 @@ TEST(ExchangeRefusals, FusedTensorThatDoesNotDivide) {
   // The fused tensor is [8, 24], and [24, 8] has as many elements.
   EXPECT_THAT(opening(changed("gpt2", "\"shape\":[8,24]", "\"shape\":[24,8]")),
               AllOf(HasSubstr("c_attn.weight"), HasSubstr("[24, 8]"),
-                    HasSubstr("does not part into the 3 equal ones")));
+                    HasSubstr("does not divide into the 3 equal tensors")));
 }
 
 TEST(ExchangeRefusals, AFusedTensorOfThreeDimensions) {
   EXPECT_THAT(
       opening(reshaped("gpt2", "transformer.h.0.attn.c_attn.bias", {3, 2, 4})),
       AllOf(HasSubstr("[3, 2, 4]"),
-            HasSubstr("does not part into the 3 equal ones")));
+            HasSubstr("does not divide into the 3 equal tensors")));
 }
 
 TEST(ExchangeRefusals, AMatrixOfThreeDimensions) {
@@ -236,7 +236,7 @@ TEST(ExchangeRefusals, LlmcStoresGpt2Alone) {
                 exportLlmc(*openWeights(parityFiles("llama")), folder / "a",
                            {});
               }),
-              HasSubstr("llm.c has GPT-2 with a tied head alone"));
+              HasSubstr("llm.c supports only GPT-2 with a tied head"));
   const auto source = openWeights(parityFiles("gpt2-f16"));
   EXPECT_THAT(messageOf<std::runtime_error>(
                   [&] { exportLlmc(*source, folder / "a", {}); }),
@@ -246,7 +246,7 @@ TEST(ExchangeRefusals, LlmcStoresGpt2Alone) {
   options.heads = 3;
   EXPECT_THAT(messageOf<std::runtime_error>(
                   [&] { exportLlmc(*source, folder / "a", options); }),
-              HasSubstr("3 heads do not part 8 channels"));
+              HasSubstr("3 heads do not divide 8 channels"));
 }
 
 TEST(ExchangeRefusals, OfAnotherFamilyByName) {

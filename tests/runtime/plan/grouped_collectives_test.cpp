@@ -22,7 +22,7 @@ const std::string kApart = kHere + "needs consecutive instructions";
 
 std::string ungrouped(int instruction) {
   return kHere + "has instruction " + std::to_string(instruction) +
-         ", which is no collective that can be grouped";
+         ", which is not a collective that can be grouped";
 }
 
 /// Returns the numbers from `first` to `end` - 1.

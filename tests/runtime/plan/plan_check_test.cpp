@@ -189,10 +189,10 @@ INSTANTIATE_TEST_SUITE_P(
             "{\"first_term\": 0.5}",
             "/stages/0/programs/4/instructions/5/settings/first_term: must be "
             "an integer"},
-        Break{"/stages/0/programs/1/instructions/2/waits", "[]",
-              "/stages/0/programs/1/instructions/2/waits: must lead to "
-              "instruction 1 (\"h.*\"), which writes the same bytes on stream "
-              "0"},
+        Break{
+            "/stages/0/programs/1/instructions/2/waits", "[]",
+            "/stages/0/programs/1/instructions/2/waits: must order this after "
+            "instruction 1 (\"h.*\"), which writes the same bytes on stream 0"},
         Break{"/stages/0/programs/1/instructions/2/waits", "[2]",
               "/stages/0/programs/1/instructions/2/waits/0: refers to number "
               "2 of 2 instructions before it"},
@@ -414,10 +414,10 @@ TEST(PlanCheck, WritersWaitForReaders) {
   clear.stream = 1;
   backward.instructions.push_back(clear);
   EXPECT_THAT(checkPlan(plan),
-              testing::ElementsAre(StartsWith(
-                  "/stages/0/programs/1/instructions/2/waits: must lead to "
-                  "instruction 0 (\"fc.dw\"), which reads the same bytes on "
-                  "stream 0")));
+              testing::ElementsAre(
+                  StartsWith("/stages/0/programs/1/instructions/2/waits: must "
+                             "order this after instruction 0 (\"fc.dw\"), "
+                             "which reads the same bytes on stream 0")));
   // Instruction 1 follows instruction 0 on its stream.
   backward.instructions[2].waits = {1};
   EXPECT_THAT(checkPlan(plan), IsEmpty());

@@ -61,9 +61,10 @@ TEST(PlanOverlap, IsOfCollectivesOnTheirStream) {
                        ": is on stream 0, which all runs begin on"));
   plan = overlapped();
   plan.stages[0].programs[kBackward].instructions[1].overlapped = true;
-  EXPECT_THAT(checkPlan(plan),
-              Contains("/stages/0/programs/1/instructions/1/overlapped: is no "
-                       "collective; later runs follow all else"));
+  EXPECT_THAT(
+      checkPlan(plan),
+      Contains("/stages/0/programs/1/instructions/1/overlapped: is not a "
+               "collective; only a collective may overlap later runs"));
 }
 
 TEST(PlanOverlap, IsOfTheScheduleAlone) {

@@ -29,11 +29,11 @@ TEST(PlanStreams, AreCheckedInEveryMicroBatch) {
   Instruction late = kernelCall("late", "zeros", {}, {}, {std::move(other)});
   late.stream = 1;
   forward.instructions.push_back(late);
-  EXPECT_THAT(
-      checkPlan(plan),
-      Contains(testing::AllOf(StartsWith("/stages/0/programs/0/instructions/2/"
-                                         "waits: must lead to instruction 1"),
-                              testing::EndsWith(" (micro-batch 1, copy 0)"))));
+  EXPECT_THAT(checkPlan(plan),
+              Contains(testing::AllOf(
+                  StartsWith("/stages/0/programs/0/instructions/2/waits: must "
+                             "order this after instruction 1"),
+                  testing::EndsWith(" (micro-batch 1, copy 0)"))));
 }
 
 TEST(PlanStreams, KeepCallsOfAGroupInOrder) {
@@ -43,10 +43,9 @@ TEST(PlanStreams, KeepCallsOfAGroupInOrder) {
   again.stream = 0;
   again.inputs[0].buffer = again.outputs[0].buffer = 6; // fc.dw: other bytes
   calls.push_back(again);
-  const std::string missing =
-      "/stages/0/programs/2/instructions/1/waits: must lead to "
-      "instruction 0 (\"fc.weight\"), which is the call of group \"dp\" before "
-      "this one";
+  const std::string missing = "/stages/0/programs/2/instructions/1/waits: must "
+                              "order this after instruction 0 (\"fc.weight\"), "
+                              "which is the previous call of group \"dp\"";
   EXPECT_THAT(checkPlan(plan), Contains(missing));
   calls[1].waits = {0};
   EXPECT_THAT(checkPlan(plan), testing::Not(Contains(missing)));

@@ -179,9 +179,9 @@ TEST(ModelFiles, FoldersWithoutAModel) {
   EXPECT_EQ(errorOf(folder / ""), what + "; name its 'other.safetensors' "
                                          "itself");
   writeFile(folder / "another.safetensors", "x");
-  EXPECT_EQ(errorOf(folder / ""),
-            what + "; of its 2 files .safetensors, such as "
-                   "'another.safetensors', the index is missing");
+  EXPECT_EQ(errorOf(folder / ""), what +
+                                      "; it has 2 .safetensors files, such as "
+                                      "'another.safetensors', but no index");
   EXPECT_THAT(errorOf(folder / "nothing"),
               HasSubstr("nothing: cannot be read: No such file"));
 }

@@ -104,17 +104,16 @@ TEST(RecogniseWeights, ByTheirNames) {
 TEST(RecogniseWeights, MissingTensorsAreReported) {
   EXPECT_EQ(said({}), "there are no tensors");
   EXPECT_EQ(said({"vision.patch", "audio.stem"}),
-            "of the 2 tensors none is of a family that is known, which are "
-            "gpt2, gptj, llama, mistral, qwen2 and bert; the first is "
-            "\"audio.stem\"");
+            "none of the 2 tensors is of a known family, which are gpt2, gptj, "
+            "llama, mistral, qwen2 and bert; the first is \"audio.stem\"");
   EXPECT_EQ(said(without(gpt2("transformer.", 2),
                          "transformer.h.1.attn.c_attn.bias")),
-            "the tensors are like those of gpt2, of which there are 27 of 28; "
-            "\"transformer.h.1.attn.c_attn.bias\" is missing");
+            "the tensors are like those of gpt2, but only 27 of 28 are "
+            "present; \"transformer.h.1.attn.c_attn.bias\" is missing");
   EXPECT_EQ(said(without(without(llama(1), "model.norm.weight"),
                          "model.embed_tokens.weight")),
-            "the tensors are like those of llama, of which there are 9 of 11; "
-            "\"model.embed_tokens.weight\" is missing and 1 more");
+            "the tensors are like those of llama, but only 9 of 11 are "
+            "present; \"model.embed_tokens.weight\" is missing and 1 more");
   Strings gap = gpt2("", 1);
   for (std::string &name : gap)
     if (name.starts_with("h.0."))

@@ -98,7 +98,7 @@ TEST(FitHardware, NamesTheFileOfAnError) {
   EXPECT_EQ(undetermined.err,
             "error: " + path +
                 ": /machine/link/bandwidth_GBps: no measurement determines "
-                "it; measure collectives: of 100 MB and more over 2 or "
+                "it; measure collectives: of at least 100 MB over 2 or "
                 "more ranks, which reach \"link\"\n");
   ASSERT_TRUE(writeTextFile(path, "{}", errors));
   Ran empty({"fit-hardware", path});

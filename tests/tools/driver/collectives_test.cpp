@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 struct Planned {
   double step = 0.0;
-  std::set<std::string> kinds; ///< of collectives between operators
+  std::set<std::string> kinds; ///< kinds of collectives between operators
 };
 
 Planned planWith(const char *model, const std::string &collectives) {

@@ -154,22 +154,22 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"ZeroRanksByReplicas",
              "tiny-gpt2",
              {"--gpus", "8", "--dp", "8", "--zero", "1", "--zero-ranks", "3"},
-             "zero-ranks 3 does not divide dp 8; nearest that would do: 2 and "
-             "4",
+             "zero-ranks 3 does not divide dp 8; nearest allowed: 2 and 4",
              {"--gpus", "8", "--dp", "8", "--zero", "1", "--zero-ranks", "4"}},
         Rule{
             "ZeroRanksOfAllReplicas",
             "tiny-gpt2",
             {"--gpus", "8", "--dp", "4", "--zero", "any", "--zero-ranks", "8"},
-            "zero-ranks 8 is more than the replicas, dp 4; nearest that would "
-            "do: 4",
+            "zero-ranks 8 is more than the number of replicas, dp 4; nearest "
+            "allowed: 4",
             {"--gpus", "8", "--dp", "4", "--zero", "any", "--zero-ranks", "4"}},
-        Rule{"ZeroRanksThatSplitNothing",
-             "tiny-gpt2",
-             {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "1"},
-             "zero-ranks 1 leaves each of dp 8 replicas a copy of its own, "
-             "which is zero 0; nearest that would do: 2",
-             {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "2"}},
+        Rule{
+            "ZeroRanksThatSplitNothing",
+            "tiny-gpt2",
+            {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "1"},
+            "zero-ranks 1 shards nothing over the dp 8 replicas, which is zero "
+            "0; nearest allowed: 2",
+            {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "2"}},
         Rule{"ZeroRanksByGpus",
              "tiny-gpt2",
              {"--gpus", "8", "--zero", "1", "--zero-ranks", "3,5"},
@@ -179,35 +179,36 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"ZeroRanksWithoutZero",
              "tiny-gpt2",
              {"--gpus", "8", "--zero-ranks", "4"},
-             "zero-ranks 4 share what ZeRO splits, which at stage 0 is "
-             "nothing; with --zero 1, 2 or 3 they may be more than 1",
+             "zero-ranks 4 need ZeRO, but its stage is 0; use --zero 1, 2 or "
+             "3, or --zero-ranks 1",
              {"--gpus", "8", "--zero-ranks", "4", "--zero", "2"}},
-        Rule{"ZeroRanksByExpertRanks",
-             "tiny-mixtral",
-             {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
-              "--zero-ranks", "4"},
-             "zero-ranks 4 is not a larger multiple of ep 4; nearest that "
-             "would do: 8",
-             {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
-              "--zero-ranks", "8"}},
+        Rule{
+            "ZeroRanksByExpertRanks",
+            "tiny-mixtral",
+            {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
+             "--zero-ranks", "4"},
+            "zero-ranks 4 must be more than ep 4 and a multiple of it; nearest "
+            "allowed: 8",
+            {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
+             "--zero-ranks", "8"}},
         Rule{
             "ExpertRanksByExperts",
             "tiny-mixtral",
             {"--gpus", "12", "--dp", "12", "--ep", "3", "--global-batch", "24"},
-            "8 experts do not divide by ep 3; nearest that divide both: 2 and "
-            "4",
+            "8 experts are not divisible by ep 3; nearest that divide both: 2 "
+            "and 4",
             {"--gpus", "12", "--dp", "12", "--ep", "2", "--global-batch",
              "24"}},
         Rule{"ExpertRanksByReplicas",
              "tiny-mixtral",
              {"--gpus", "8", "--dp", "2", "--ep", "4,8"},
-             "dp 2 does not divide by ep 4, dp 2 does not divide by ep 8; "
+             "dp 2 is not divisible by ep 4, dp 2 is not divisible by ep 8; "
              "nearest that divide both: 2",
              {"--gpus", "8", "--dp", "2", "--ep", "2"}},
         Rule{"ExpertRanksByGpus",
              "tiny-mixtral",
              {"--gpus", "8", "--ep", "3"},
-             "8 experts and the 8 GPUs do not divide by ep 3; nearest that "
+             "8 experts and the 8 GPUs are not divisible by ep 3; nearest that "
              "divide both: 2 and 4",
              {"--gpus", "8", "--ep", "4"}},
         Rule{"ExpertRanksNeedExperts",

@@ -211,11 +211,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadPin{"TwoWordsForOneAxis",
                {"h.*.mlp.fc1=column+row"},
                {"pin \"h.*.mlp.fc1=column+row\": \"column+row\" needs two "
-                "tensor axes; open them with --tp-axes 2"}},
+                "tensor axes; allow them with --tp-axes 2"}},
         BadPin{"SecondOfOneAxis",
                {"wte.weight=[tp2,-]"},
                {"pin \"wte.weight=[tp2,-]\": \"tp2\" needs two tensor axes; "
-                "open them with --tp-axes 2"}},
+                "allow them with --tp-axes 2"}},
         BadPin{"AxisTwice",
                {"wte.weight=[tp,tp]"},
                {"pin \"wte.weight=[tp,tp]\": tp can split one dimension, not "
@@ -226,20 +226,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "are h.*.mlp.fc1, h.*.mlp.fc2 and h.*.mlp.act"}},
         BadPin{"ParameterWithWord",
                {"wte.weight=vocab"},
-               {"pin \"wte.weight=vocab\": matches no operator, but "
-                "parameters, which take a layout such as [tp,-]"}},
+               {"pin \"wte.weight=vocab\": matches no operator, but matches "
+                "parameters, which need a layout such as [tp,-]"}},
         BadPin{"OperatorWithLayout",
                {"wte=[tp,-]"},
-               {"pin \"wte=[tp,-]\": matches no parameter, but operators, "
-                "which take a word such as column"}},
+               {"pin \"wte=[tp,-]\": matches no parameter, but matches "
+                "operators, which need a word such as column"}},
         BadPin{"Conflict",
                {"h.*.mlp.fc1=column", "h.1.mlp.fc1=row"},
                {"pin \"h.*.mlp.fc1=column\" and pin \"h.1.mlp.fc1=row\" both "
-                "name h.*.mlp.fc1 and differ"}},
+                "match h.*.mlp.fc1 but have different values"}},
         BadPin{"ConflictOfParameters",
                {"wte.weight=[tp,-]", "*.weight=[-,tp]"},
                {"pin \"wte.weight=[tp,-]\" and pin \"*.weight=[-,tp]\" both "
-                "name wte.weight and differ",
+                "match wte.weight but have different values",
                 "pin \"*.weight=[-,tp]\": has 2 entries, but "
                 "h.*.ln_1.weight has 1 dimension",
                 "pin \"*.weight=[-,tp]\": has 2 entries, but "
@@ -268,13 +268,13 @@ TEST(Pins, MustDivide) {
                         "--splits", "column,row,vocab", "--pin",
                         "h.*.mlp.fc1=column", "--pin", "wte.weight=[tp,-]"});
   EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, testing::HasSubstr(
+                           "the column dimension of h.*.mlp.fc1 is 256, "
+                           "which is not divisible by tp 3; tp may be 1 2 "
+                           "4 8 16 32 64 128 256\n"));
   EXPECT_THAT(ran.err,
-              testing::HasSubstr("the column dimension of h.*.mlp.fc1 is 256, "
-                                 "which does not divide by tp 3; tp may be 1 2 "
-                                 "4 8 16 32 64 128 256\n"));
-  EXPECT_THAT(ran.err,
-              testing::HasSubstr("dimension 0 of wte.weight is 512, which does "
-                                 "not divide by tp 3; tp may be 1 2 4 8"));
+              testing::HasSubstr("dimension 0 of wte.weight is 512, which is "
+                                 "not divisible by tp 3; tp may be 1 2 4 8"));
 }
 
 TEST(Pins, MustBeAmongTheSplits) {

@@ -98,35 +98,35 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"RecomputeLayersOfAPart",
                 "gpt2-1.2b",
                 {"--recompute-layers", "3,99"},
-                {"recompute-layers 99 is more than the 40 layers of a part; at "
-                 "most 40, or left out for all of them"}},
+                {"recompute-layers 99 is more than the 40 layers of a virtual "
+                 "stage; at most 40, or left out for all of them"}},
         Refusal{"RecomputeLayersOfAStage",
                 "gpt2-1.2b",
                 {"--recompute-layers", "12", "--pp", "4"},
-                {"recompute-layers 12 is more than the 10 layers of a part; at "
-                 "most 10, or left out for all of them"}},
+                {"recompute-layers 12 is more than the 10 layers of a virtual "
+                 "stage; at most 10, or left out for all of them"}},
         Refusal{"RecomputeLayersOfAnUnevenStage",
                 "gpt2-1.2b",
                 {"--recompute-layers", "31", "--pp", "2", "--stage-layers",
                  "10,30"},
-                {"recompute-layers 31 is more than the 30 layers of a part; at "
-                 "most 30, or left out for all of them"}},
+                {"recompute-layers 31 is more than the 30 layers of a virtual "
+                 "stage; at most 30, or left out for all of them"}},
         Refusal{
             "RecomputeLayersOfAnyCut",
             "gpt2-1.2b",
             {"--recompute-layers", "40", "--pp", "2", "--stage-layers", "any"},
-            {"recompute-layers 40 is more than the 39 layers of a part; at "
-             "most 39, or left out for all of them"}},
+            {"recompute-layers 40 is more than the 39 layers of a virtual "
+             "stage; at most 39, or left out for all of them"}},
         Refusal{"TilesWithoutZero3",
                 kGpt,
                 {"--tiles", "4", "--zero", "0,1"},
-                {"tiles 4 are of weights that ZeRO 3 gathers; with --zero 3 "
-                 "they may be more than 1"}},
+                {"tiles 4 divide the weights that ZeRO 3 gathers; use --zero "
+                 "3, or --tiles 1"}},
         Refusal{"TilesOfOneGpu",
                 kGpt,
                 {"--tiles", "2", "--gpus", "1", "--zero", "any"},
-                {"tiles 2 are of ZeRO 3, which on one GPU must be asked for by "
-                 "name: --zero 3"}},
+                {"tiles 2 need ZeRO 3, which on one GPU must be requested with "
+                 "--zero 3"}},
         Refusal{"MemoryNotANumber",
                 kGpt,
                 {"--memory-gib", "nan"},
@@ -430,10 +430,11 @@ TEST(Files, InputsAreNotOverwritten) {
     EXPECT_EQ(runExample(kGpt, {flag, preset, "--save", preset}).err, "");
     EXPECT_TRUE(std::filesystem::remove(preset));
   }
-  EXPECT_EQ(Ran({"--load", "-", "--trace", "-", "--top", "9"}).err,
-            "error: --top: is what --load says: give one of the two\n"
-            "error: --trace: - is standard output elsewhere, and would be a "
-            "file of that name here; give it another name\n");
+  EXPECT_EQ(
+      Ran({"--load", "-", "--trace", "-", "--top", "9"}).err,
+      "error: --top: is what --load says: give one of the two\n"
+      "error: --trace: - means standard output for other flags, but names a "
+      "file here; give it another name\n");
   std::ifstream after(model.path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(after), {}), text);
   EXPECT_EQ(runExample(kGpt, {"--save", "/dev/null", "--dot", "/dev/null"}).err,

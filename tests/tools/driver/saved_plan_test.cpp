@@ -228,7 +228,7 @@ TEST_F(Spoiled, ByLayoutsThatNothingProduces) {
       refusal(),
       testing::AllOf(
           StartsWith("error: /plans/0: h: " + lost["value"].get<std::string>()),
-          HasSubstr(lost["to"].get<std::string>() + ", but is there as ")));
+          HasSubstr(lost["to"].get<std::string>() + ", but exists as ")));
 }
 
 TEST_F(Spoiled, ByAdjacentSegmentsThatDisagree) {

@@ -64,10 +64,9 @@ CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node 8 \
       8);
   EXPECT_THAT(config.errors, IsEmpty());
   EXPECT_THAT(config.warnings,
-              ElementsAre("--lr: changes nothing that is planned",
-                          "--data-path: changes nothing that is planned",
-                          "--tokenizer-type: changes nothing that is "
-                          "planned"));
+              ElementsAre("--lr: has no effect on the plan",
+                          "--data-path: has no effect on the plan",
+                          "--tokenizer-type: has no effect on the plan"));
   EXPECT_EQ(config.parallelism.dp, 4);
   EXPECT_EQ(config.parallelism.globalBatch, 16);
   EXPECT_TRUE(config.parallelism.sequenceParallel);

@@ -48,7 +48,7 @@ selective_ac_option = "op"
   EXPECT_THAT(config.warnings,
               ElementsAre("/activation_checkpoint/selective_ac_option: planned "
                           "as the core of attention",
-                          "/job: changes nothing that is planned"));
+                          "/job: has no effect on the plan"));
   EXPECT_EQ(config.parallelism.dp, 16);
   EXPECT_EQ(config.parallelism.zeroStage, 3);
   EXPECT_EQ(config.parallelism.zeroRanks, 8);

@@ -89,14 +89,15 @@ std::string_view escapeOf(char character) {
 
 bool isPlain(double value) { return std::abs(value) < 1e18; }
 
-constexpr std::size_t kShort = 12;     // rows of a table that starts open
-constexpr std::size_t kLong = 128;     // rows of a table that opens to print
+constexpr std::size_t kShort = 12;     // most rows of a table that starts open
+constexpr std::size_t kLong = 128;     // most rows of a table opened to print
 constexpr std::size_t kOneLine = 24;   // bytes without a line break
 constexpr std::size_t kMostText = 400; // limit of characters in a cell
 
 double decimal(double) { return 1; }
 
-// Returns the largest of 1 byte, KiB, MiB, GiB and TiB up to the value.
+// Returns the largest of 1 byte, KiB, MiB, GiB and TiB that is at most `value`,
+// or 1 byte.
 double binary(double value) {
   double unit = 1;
   while (unit < 1024.0 * 1024 * 1024 * 1024 && value >= 1024 * unit)

@@ -16,9 +16,9 @@
 
 namespace mtplan::tools {
 
-/// Escapes text, also for attributes in either kind of quotes. Invalid UTF-8,
-/// terminal controls and changes of writing direction become U+FFFD. An
-/// ellipsis replaces the text after `most` characters.
+/// Escapes text for elements, and for attributes in single or double quotes.
+/// Invalid UTF-8, terminal controls and changes of writing direction become
+/// U+FFFD. An ellipsis replaces the text after `most` characters.
 std::string escaped(std::string_view text, std::size_t most = 2000);
 
 /// Formats a coordinate with at most one decimal and no exponent.
@@ -46,8 +46,9 @@ public:
   /// Prints the table; rows beyond kMostRows are counted in a last row.
   std::string print() const;
 
-  /// Prints the table in a foldable element, open if the table is short. Folded
-  /// tables are opened for printing unless they are long.
+  /// Prints the table in a foldable element, which is open if the table is
+  /// short. When the page is printed, the script opens all folded tables that
+  /// are not long.
   std::string fold() const;
 
   static constexpr std::size_t kMostRows = 600;

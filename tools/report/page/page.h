@@ -1,7 +1,8 @@
 //===- page.h - Contents of the page about a plan ---------------*- C++ -*-===//
 //
-// The page is one HTML file without dependencies. These types hold its contents
-// as plain data, independent of the drawing and of the planner.
+// The page is one HTML file without dependencies. The types below hold the
+// contents of the page as plain data. They depend neither on the drawing code
+// nor on the planner.
 //
 // Texts may come from files, so they may hold any bytes, including invalid
 // UTF-8. Numbers that are not finite are written as "unknown" and not drawn.
@@ -21,12 +22,12 @@ namespace mtplan::tools {
 inline constexpr int kPageColours = 9;
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Holds a figure of the heading: "Step time", "12.3 s".
+/// Holds a number in the heading: "Step time", "12.3 s".
 struct PageFigure {
   std::string name, value;
 };
 
-/// Describes a part that every bar has.
+/// Describes a part of a stacked bar. All bars have the same parts.
 struct PagePart {
   std::string name;
   std::string meaning = {}; ///< a sentence for the table; may be empty
@@ -36,7 +37,7 @@ struct PagePart {
 struct PageBar {
   std::string name;
   std::vector<double> parts; ///< sizes of PageBars::parts; 0 if missing
-  double total = kUnknown;   ///< unknown: the sum of the parts
+  double total = kUnknown;   ///< if unknown, the sum of the parts
   std::string note = {};     ///< cell of the column PageBars::noteName
 };
 
@@ -79,15 +80,15 @@ struct PageTraffic {
   /// These are sums per step over one rank of every stage.
   std::int64_t count = 0;
   double bytes = 0;   ///< input of the collectives; kUnknown for sends
-  double seconds = 0; ///< including the time that compute hides
+  double seconds = 0; ///< including time hidden by compute
 };
 
 struct PageAlternative {
   std::string name;
   double seconds = 0; ///< step time
-  double bytes = 0;   ///< of the device that needs the most
+  double bytes = 0;   ///< memory of the device that needs most
   bool isChosen = false;
-  std::string slowdown; ///< "+3.1 %", "+1.0 to +2.4 %"; empty for the chosen
+  std::string slowdown; ///< "+3.1 %", "+1.0 to +2.4 %"; chosen plan: ""
   std::string reason;
 };
 
@@ -129,14 +130,14 @@ std::string htmlOf(const Page &page);
 /// a plan enters either text.
 ///
 /// page.css has nine colours that are distinct for normal sight and each kind
-/// of colour blindness. Their distance is at least 18 in CIE Lab after the
-/// matrices of Machado et al. 2009. Their contrast with the page is at least 3
-/// (WCAG 2.1, 1.4.11).
+/// of colour blindness. The distance between any two colours is at least 18 in
+/// CIE Lab, after each matrix of Machado et al. 2009. The contrast of each
+/// colour with the page is at least 3 (WCAG 2.1, 1.4.11).
 ///
 /// page.js zooms timelines by changing the plot's viewBox, and names the task
 /// under the pointer. The script reads geometry and words from the paths, and
-/// inserts text only as text nodes. Before printing, it opens all folded tables
-/// but long ones.
+/// inserts text only as text nodes. Before printing, the script opens all
+/// folded tables that are not long.
 extern const char *const kPageStyle;
 extern const char *const kPageScript;
 

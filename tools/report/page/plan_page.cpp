@@ -28,7 +28,8 @@ using planner::StepTime;
 
 namespace {
 
-// Kinds that share a colour run on separate streams, or never at the same time.
+// Two kinds of task may share a colour if they run on separate streams or never
+// at the same time.
 int colourOf(StepRole role) {
   switch (role) {
   case StepRole::forward:
@@ -175,7 +176,8 @@ PageTimeline pageTimeline(const planner::StepProblem &problem,
     timeline.kinds.push_back(
         {nameOf(StepRole(role)), colourOf(StepRole(role))});
 
-  // The key orders streams by stage, compute first, then by the simulator.
+  // The key orders streams by stage, then compute before others, then by the
+  // simulator's number of the stream.
   std::map<std::tuple<int, bool, int>, PageStream> streams;
   for (std::size_t i = 0; i < result.tasks.size(); ++i) {
     const planner::StepTask &task = result.tasks[i];

@@ -14,8 +14,8 @@
 
 namespace mtplan::tools {
 
-/// Builds the page of an outcome that has a best plan. Simulates this plan's
-/// step again, in full.
+/// Builds the page of an outcome, which must have a best plan. Simulates all
+/// tasks of this plan's step again.
 /// \param sweep  a sweep whose plans are drawn beside the alternatives, or null
 Page pageOf(const PlanOutcome &outcome, const Sweep *sweep = nullptr);
 

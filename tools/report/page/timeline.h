@@ -3,9 +3,9 @@
 // A step of 64 stages and 512 micro-batches has a hundred thousand tasks. The
 // first and last tasks of each stream, where the pipeline fills and drains, are
 // drawn one by one. If there are too many tasks, the other tasks are drawn in
-// groups of consecutive tasks; in a group, the height of each kind of task is
-// its share of the time. With many stages, only a sample of stages is drawn,
-// and only some of these show all streams.
+// groups of consecutive tasks. In a group, the height of the box of each kind
+// of task is the kind's share of the time. With many stages, only a sample of
+// stages is drawn, and only some of the sampled stages show all streams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,10 +33,11 @@ struct TimelineBox {
   int kind = 0;
   double top = 0, height = 1; ///< share of the stream's height
   int tasks = 1;
-  /// Both are -1 for a group, and if the task has none.
+  /// For a task, these are -1 if the task has no chunk or segment. For a group,
+  /// both are -1.
   int chunk = -1, segment = -1;
-  /// These are the first and the last micro-batch of a group, or equal for a
-  /// single task.
+  /// For a group, these are the first and the last micro-batch. For a single
+  /// task, both are the task's micro-batch.
   int microBatch = -1, lastMicroBatch = -1;
 };
 
@@ -50,7 +51,7 @@ struct TimelineBoxes {
   std::vector<TimelineLane> lanes; ///< point into the timeline
   int stages = 0;                  ///< number of drawn stages
   int detailed = 0;                ///< drawn stages with all streams
-  int edge = 0;                    ///< single tasks at either end
+  int edge = 0;                    ///< tasks drawn singly at either end
   int group = 1;                   ///< limit of tasks per group; 1: no groups
   int leftOut = 0;                 ///< hidden streams of drawn stages
 };
@@ -58,7 +59,8 @@ struct TimelineBoxes {
 /// Returns whether a task has a position on the axis and a colour.
 bool isDrawn(const PageTimeline &timeline, const PageTask &task);
 
-/// Limits the boxes as described above.
+/// Returns the boxes to draw. Their number is limited by the groups and samples
+/// that the head of this file describes.
 TimelineBoxes boxesOf(const PageTimeline &timeline);
 
 } // namespace mtplan::tools

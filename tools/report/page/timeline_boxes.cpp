@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kMostBoxes = 6000;
 constexpr int kMostStages = 64;
-constexpr int kMostDetailed = 16; // most stages drawn with all streams each
-constexpr int kSomeDetailed = 4;  // stages with all streams, above the limit
+constexpr int kMostDetailed = 16; // up to so many stages, all show all streams
+constexpr int kSomeDetailed = 4;  // above that, so many stages show all streams
 constexpr std::size_t kMostLanes = 128;
-constexpr std::size_t kEdge = 12; // single tasks at either end
+constexpr std::size_t kEdge = 12; // tasks drawn singly at either end
 
 using Tasks = std::vector<PageTask>;
 
@@ -54,8 +54,9 @@ void addGroup(std::vector<TimelineBox> &boxes, Tasks::const_iterator first,
 
 // Returns the end of the group that starts at `first`. A group ends after
 // `most` tasks, or before the single tasks at the end. If `splits` is set, a
-// group also ends before a long wait. From its fifth task on, it then also ends
-// before a task of a new kind, to show where the pipeline fills and drains.
+// group also ends before a long wait. A group of at least four tasks then also
+// ends before a task of a new kind, to show where the pipeline fills and
+// drains.
 std::size_t endOfGroup(const Tasks &tasks, std::size_t first, std::size_t most,
                        bool splits) {
   constexpr double kLong = 4; ///< multiple of the group's longest task

@@ -9,13 +9,13 @@ std::unique_ptr<World> makeNcclWorld(World &host,
                                      const SharedContext & /*context*/) {
   throw CommunicationError(
       std::to_string(host.size()) +
-      " ranks have a GPU each, which needs NCCL, and this was built without: "
-      "install it (nccl.h, libnccl) and build again, or run all ranks as "
+      " ranks each have a GPU, which needs NCCL, but this build has no NCCL: "
+      "install NCCL (nccl.h, libnccl) and build again, or run all ranks as "
       "threads of one process on one GPU");
 }
 
 void *allocateForNccl(std::size_t /*bytes*/) {
-  throw DeviceError(std::string("this was built without NCCL") +
+  throw DeviceError(std::string("this build has no NCCL") +
                     kWithoutRegistration);
 }
 

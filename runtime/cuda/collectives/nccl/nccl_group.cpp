@@ -42,8 +42,8 @@ bool isFault(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
-/// Implements all-to-all by sends and receives, which every supported version
-/// of NCCL has.
+/// Implements all-to-all by ncclSend and ncclRecv, because older supported
+/// versions of NCCL have no all-to-all.
 ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
                       void *received, ncclComm_t comm, cudaStream_t stream) {
   const ncclDataType_t type = typeOf(pieces.type);
@@ -63,8 +63,8 @@ ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
   return ncclSuccess;
 }
 
-/// Queues a call. Tensors with pieces of all ranks must be
-/// [ranks][outer][inner].
+/// Queues a call. A tensor that holds the pieces of all ranks must have the
+/// layout [ranks][outer][inner].
 ncclResult_t queue(const Call &call, int places, const void *from, void *to,
                    ncclComm_t comm, cudaStream_t stream) {
   const std::size_t count = countOf(call.pieces);
@@ -92,8 +92,9 @@ ncclResult_t queue(const Call &call, int places, const void *from, void *to,
 
 } // namespace
 
-// The previous memory is not freed, because calls may still use it. Freeing it
-// would first have to wait for the device, and thus for other ranks.
+// The link keeps the previous memory, because calls may still use this memory.
+// Freeing the memory would have to wait for the device, and thus for other
+// ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);
@@ -168,7 +169,8 @@ std::string NcclGroup::wordsOf(std::span<const Work> works) const {
   return words;
 }
 
-// NCCL expects data of shape [outer][ranks][inner] as [ranks][outer][inner].
+// NCCL expects the layout [ranks][outer][inner], so tensors with the layout
+// [outer][ranks][inner] are transposed.
 void NcclGroup::run(std::span<const Work> works) {
   cudaStream_t stream = context->stream().get();
   link->begin(wordsOf(works), stream);

@@ -16,10 +16,11 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Implements collectives over NCCL, which takes one contiguous row of data. A
-/// tensor with several rows, each with pieces of all ranks, is transposed in
-/// scratch memory before or after the call. Grouped calls are one NCCL launch:
-/// all operands are transposed before the launch, and all results after it.
+/// Implements collectives by NCCL, which accepts one contiguous row of data per
+/// rank. A tensor with several rows, each with pieces of all ranks, is
+/// transposed in scratch memory before or after the call. Grouped calls run as
+/// one NCCL launch: all operands are transposed before the launch, and all
+/// results after it.
 class NcclGroup final : public CallGroup {
 public:
   NcclGroup(std::shared_ptr<NcclLink> link, GroupName group, int place,
@@ -43,8 +44,9 @@ private:
   void make(const Call &call, const void *in, void *out) override;
   void run(std::span<const Work> works);
   std::string wordsOf(std::span<const Work> works) const;
-  /// Returns the size in bytes of transposed operands (roomBefore), transposed
-  /// results (roomAfter), or both. The size is 0 without a transposition.
+  /// Returns the scratch memory in bytes for the transposed operand
+  /// (roomBefore), the transposed result (roomAfter) or both (roomFor) of a
+  /// call. A tensor that needs no transposition needs 0 bytes.
   std::size_t roomBefore(const Call &call) const;
   std::size_t roomAfter(const Call &call) const;
   std::size_t roomFor(const Call &call) const {
@@ -63,12 +65,14 @@ private:
   const int own;
   const SharedContext context;
   std::int64_t calls = 0;
-  std::vector<Work> *collected = nullptr; ///< null: calls run at once
+  std::vector<Work> *collected = nullptr; ///< null: calls run immediately
   Scratch before, after;
   Event scratchIsFree;
-  /// Identifies the capture in which `scratchIsFree` was recorded, if any. Work
-  /// waits for the event only if both belong to the same capture, or neither
-  /// belongs to a capture. All other work runs after the event anyway.
+  /// Identifies the capture in which `scratchIsFree` was recorded; is none if
+  /// the event was recorded outside captures. A launch waits for the event only
+  /// if the launch and the event belong to the same capture, or if neither
+  /// belongs to a capture. Every other launch runs after the event without a
+  /// wait.
   std::optional<unsigned long long> scratchsCapture;
 };
 

@@ -17,9 +17,9 @@ namespace {
 
 /// Returns whether `event`, which a graph records, has happened since `launch`.
 /// The event `launch` was recorded right before the graph was launched, and
-/// must have happened. Until the graph reaches `event`, its time stamp is
-/// undefined or that of an earlier launch. Returns none if the device does not
-/// report the event.
+/// must have happened. Until the graph reaches `event`, the time stamp of
+/// `event` is undefined or belongs to an earlier launch. Returns none if the
+/// device does not report the event.
 std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
   cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
@@ -39,7 +39,7 @@ constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
                            ncclComm_t comm) {
-  std::string words = where + ": NCCL says: " + ncclGetErrorString(result);
+  std::string words = where + ": NCCL reports: " + ncclGetErrorString(result);
   if (const char *last = comm ? ncclGetLastError(comm) : nullptr;
       last && *last != '\0')
     words += std::string(" (") + last + ')';
@@ -100,7 +100,7 @@ ncclResult_t NcclLink::state() {
 
 void NcclLink::throwGone() const {
   watchdog.check();
-  throw CommunicationError(members.name + ": a call before it has failed");
+  throw CommunicationError(members.name + ": an earlier call has failed");
 }
 
 void NcclLink::throwFault(ncclResult_t result) {
@@ -129,8 +129,9 @@ void NcclLink::awaitMade() {
   const auto deadline = Clock::now() + patience;
   while (!isReady()) {
     if (Clock::now() > deadline)
-      throw CommunicationError(members.name + ": NCCL did not make it within " +
-                               wordsOf(patience));
+      throw CommunicationError(
+          members.name + ": NCCL did not create the communicator within " +
+          wordsOf(patience));
     awaitAMoment(watchdog);
   }
 }
@@ -179,7 +180,8 @@ void NcclLink::start(const Make &calls) {
     throwGone();
   checkResult(ncclGroupStart());
   const ncclResult_t made = calls(comm);
-  // The NCCL group is thread-local, so it must be ended even after an error.
+  // NCCL keeps an open group per thread, so ncclGroupEnd must be called even
+  // after an error.
   const ncclResult_t grouped = ncclGroupEnd();
   checkResult(made);
   checkResult(grouped);
@@ -201,8 +203,8 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
     return MTPLAN_CUDA(cudaEventRecordWithFlags(
         flight.marks->begun.get(), stream, cudaEventRecordExternal));
   }
-  // Ended calls are removed here too, because many may end between two polls of
-  // the watchdog.
+  // Ended calls are removed here too, because many calls may end between two
+  // polls of the watchdog.
   forgetEnded();
   CallInFlight &flight = flights.emplace_back();
   flight.what = what;
@@ -307,8 +309,8 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
   if (flights.empty())
     return std::nullopt;
   CallInFlight &first = flights.front();
-  // The timeout also applies to a call that is not queued yet, because such a
-  // call blocks the host.
+  // The timeout also covers a call that is not queued yet, because the host
+  // waits until NCCL has queued the call.
   if (!first.since && (!first.isQueued || first.hasBegun()))
     first.since = now;
   if (!first.since || now - *first.since < watchdog.world().patience())

@@ -1,14 +1,14 @@
 //===- nccl_link.h - An NCCL communicator -----------------------*- C++ -*-===//
 //
 // A link uses a nonblocking communicator, which can be aborted at any time,
-// even during its creation or while its first call connects. begin() and end()
-// record events before and after each call. A call that has begun on the device
-// and has not ended within the world's timeout is reported.
+// even during its creation or while its first call opens connections. begin()
+// and end() record events before and after each call. A call that has begun on
+// the device and has not ended within the world's timeout is reported.
 //
-// The host's world determines the cause. Each rank that times out makes a host
-// call with the label of its device call. Ranks that wait in the same device
-// call make equal host calls, while ranks whose devices have not reached the
-// call make none. The error of the host call therefore names the call, its
+// The host's world finds the cause of a timeout. Each rank that times out makes
+// a host call with the label of its device call. Ranks that wait in the same
+// device call make equal host calls, while ranks whose devices have not reached
+// the call make none. The error of the host call therefore names the call, its
 // group and the missing ranks, or two mismatched calls.
 //
 //===----------------------------------------------------------------------===//
@@ -40,10 +40,11 @@ struct GraphLaunch {
 
 /// Describes an NCCL call in flight.
 ///
-/// Recorded calls have events that every launch of their graph records again.
-/// The time of such an event is compared with that of an event before the
-/// launch, to ignore the records of earlier launches. If a device does not
-/// report events of graphs, a call counts as begun and ended with its graph.
+/// A captured call has events that every launch of its graph records again. The
+/// time stamp of such an event is compared with the time stamp of an event
+/// before the launch, so that records of earlier launches are ignored. If a
+/// device does not report events of graphs, a captured call counts as begun
+/// when its graph begins, and as ended when its graph ends.
 struct CallInFlight {
   struct Marks {
     explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
@@ -63,15 +64,15 @@ struct CallInFlight {
   bool hasEnded() const;
 };
 
-/// Counts the ranks per NCCL id. A large communicator has several ids, so that
-/// its ranks do not all connect to one rank (ncclCommInitRankScalable).
+/// Sets the number of ranks per NCCL id. A large communicator has several ids,
+/// so that its ranks do not all connect to one rank (ncclCommInitRankScalable).
 inline constexpr int kPlacesOfALead = 256;
 ncclUniqueId newUniqueId();
 
 class NcclLink final : public Ward {
 public:
-  /// Makes a host call labelled `what`, which returns if all ranks make it, and
-  /// throws CommunicationError otherwise.
+  /// Makes a host call labelled `what`, which returns if all ranks of the
+  /// communicator make the same call, and throws CommunicationError otherwise.
   using Ask = std::function<void(const std::string &what)>;
 
   struct Members {
@@ -88,8 +89,9 @@ public:
 
   /// Waits until the communicator is created.
   void awaitMade();
-  /// Returns whether the next call may be made. For this, the communicator must
-  /// be created, and the last call must have been queued on its stream.
+  /// Returns whether the next call may be made. A call may be made once the
+  /// communicator is created and NCCL has queued the previous call on its
+  /// stream.
   bool isReady();
 
   /// Registers memory with NCCL until the communicator is closed.
@@ -120,8 +122,8 @@ public:
               const std::shared_ptr<const GraphLaunch> &launch);
 
   bool isIdle();
-  /// Begins to close the communicator. All ranks must call this when isIdle()
-  /// is true, and close() once isClosed() is true.
+  /// Begins to close the communicator. All ranks must call this function once
+  /// isIdle() is true, and then close() once isClosed() is true.
   void beginToClose();
   bool isClosed();
   void close();
@@ -143,7 +145,7 @@ private:
   const Watchdog &watchdog;
   const Members members;
   const Ask ask;
-  std::mutex mutex; ///< guards the members below
+  std::mutex mutex; ///< guards the members below, except `allocated`
   ncclComm_t comm = nullptr;
   std::deque<CallInFlight> flights; ///< in order of their calls
   std::vector<CallInFlight> recorded;

@@ -12,8 +12,8 @@ OutgoingLine::OutgoingLine(const Watchdog &theWatchdog,
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(members), {}) {}
 
-/// Moves pieces whose messages have been received to `empty`. The caller must
-/// hold the mutex.
+/// Moves to `empty` the pieces whose messages have been received. The caller
+/// must hold the mutex.
 void OutgoingLine::collect() {
   while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));

@@ -8,23 +8,24 @@
 //     each other.
 //   * A message is copied on the caller's stream to memory of its line, and
 //     sent from there on a stream of the line. A plan joins all its streams
-//     after each segment, so two ranks that send to each other first would
+//     after each segment, so two ranks that both send before they receive would
 //     deadlock if a send blocked a stream of the plan.
-//   * A line is created at its first message. The sender does not wait for
-//     the creation: messages wait in the line until both ends are connected.
-//     Then the watchdog or the next call of send() sends them.
+//   * A line is created at its first message. The sender does not wait for the
+//     creation: messages wait in the line until both ends are connected. Then
+//     the watchdog or the next call of send() sends these messages.
 //
 // A line allocates up to kPieces pieces of memory, one per message. A piece is
 // empty again when its message has been received. If all pieces are in use, the
-// host waits, so that it does not buffer all messages of a step. The wait ends
-// when a piece is empty. It also ends when the device itself reaches the send:
-// then the schedule needs one more piece, which is added to avoid a deadlock.
+// host waits, so that a line does not buffer all messages of a step. The wait
+// ends when a piece is empty. The wait also ends when the device reaches the
+// send: then the schedule needs one more piece, which is added to avoid a
+// deadlock.
 //
 // In a recording, messages use the pieces in turn: a message waits until the
 // previous message of its piece has been received. These waits do not deadlock,
-// because the same waits ended before the recording. CUDA guarantees only the
-// recorded order, however: the device decides how many branches of a graph run
-// concurrently.
+// because the same waits ended in the steps before the recording. However, CUDA
+// guarantees only the recorded order: the device decides how many branches of a
+// graph run concurrently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,11 +57,11 @@ public:
   /// Makes all pieces as large as the largest piece. The line must be idle.
   void beginRecording();
   /// Makes the captured stream wait for all captured messages. Returns false if
-  /// there are none.
+  /// no messages have been captured.
   bool endRecording(cudaStream_t end);
-  /// Makes a stream wait for all messages sent so far, except captured ones.
-  /// Blocks the host until the messages to wait for are queued on the line's
-  /// stream.
+  /// Makes a stream wait for all messages sent so far, except captured
+  /// messages. Blocks the host until all these messages are queued on the
+  /// line's stream.
   void waitForSends(cudaStream_t next);
 
   /// Returns whether all messages have been received.
@@ -93,8 +94,8 @@ private:
   const SharedContext context;
   NcclLink its;
   const Stream stream;
-  Event here;       ///< marks a send that lacks a piece
-  std::mutex mutex; ///< guards the members below
+  Event here;       ///< recorded where a send waits for a piece
+  std::mutex mutex; ///< guards the members down to `going`
   std::size_t pieces = 0;
   /// Holds the messages that wait for the communicator. If `isGoing`, the send
   /// of the first message has been started.
@@ -104,7 +105,7 @@ private:
   std::vector<OwnedPiece> empty;    ///< only the sender's thread uses this and
                                     ///< the members below
   std::size_t inRecording = 0;      ///< captured messages so far
-  std::vector<OwnedPiece> outgrown; ///< pieces of older recordings
+  std::vector<OwnedPiece> outgrown; ///< pieces that older recordings use
 };
 
 } // namespace mtplan::runtime::cuda

@@ -20,8 +20,9 @@ namespace {
 using LineKey = std::pair<int, int>;
 using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
 
-/// Holds the calls and messages of a rank that a graph has captured. The
-/// watchdog monitors these calls and messages in every launch of the graph.
+/// Holds the calls and messages of a rank that a graph has captured. In every
+/// launch of the graph, the watchdog monitors the captured collectives and
+/// receives.
 class NcclRecording final : public RecordedCalls {
 public:
   /// Ends a recording: makes the context's stream 0 wait for all captured
@@ -90,10 +91,11 @@ void checkLibrary() {
 
 constexpr Pieces kId = {ElementType::i32, 1, sizeof(ncclUniqueId) / 4};
 
-/// The host's world transfers the ids of communicators, compares the ranks'
-/// calls after a timeout, and sends all ranks the reason of a failure. Each
-/// communicator has its own ids. ncclCommSplit is not used, because all ranks
-/// would have to call it, but only the ranks of a group create the group.
+/// Connects ranks that each have their own GPU. The host's world transfers the
+/// ids of communicators, compares the ranks' calls after a timeout, and reports
+/// the cause of a failure to all ranks. Each communicator has its own ids.
+/// ncclCommSplit is not used, because all ranks would have to call this
+/// function, but only the ranks of a group create the group.
 class NcclWorld final : public World {
 public:
   NcclWorld(World &theHost, SharedContext theContext)
@@ -112,7 +114,7 @@ public:
                int from, int channel) override;
 
   /// Waits for all collectives and receives of this rank on all streams, and
-  /// then for all ranks.
+  /// then for the other ranks.
   void barrier(const std::string &label) override {
     awaitCalls();
     host.barrier(label);
@@ -228,7 +230,7 @@ NcclLink &NcclWorld::lineFrom(const std::string &label, int from, int channel) {
     ncclUniqueId id{};
     host.receive(label, &id, sizeof(id), from, channel);
     // The sender sends no further host messages, so this receive always times
-    // out with a message that names the sender.
+    // out with an error that names the sender.
     line = newLink(partyOfLine(from, rank(), channel, 1, id),
                    [this, from, channel](const std::string &what) {
                      host.receive(what, nullptr, 0, from, channel);
@@ -244,8 +246,9 @@ void NcclWorld::send(const std::string &label, const void *data,
   checkTransfer(label, bytes, to, channel, size());
   watchdog.check();
   if (to == rank())
-    throw CommunicationError('"' + label + "\": rank " + std::to_string(to) +
-                             " sends to itself, which GPUs do not");
+    throw CommunicationError(
+        '"' + label + "\": rank " + std::to_string(to) +
+        " sends to itself, which is not supported on GPUs");
   lineTo(label, to, channel).send(label, data, bytes);
 }
 
@@ -285,8 +288,8 @@ void NcclWorld::awaitReceipts() {
   }
 }
 
-// Waiting cannot deadlock: all sent messages are received even while this rank
-// waits.
+// The wait cannot deadlock, because the other ranks receive all sent messages
+// even while this rank waits.
 void NcclWorld::beginRecording() {
   awaitReceipts();
   for (const auto &[key, line] : outgoing)

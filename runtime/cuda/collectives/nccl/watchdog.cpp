@@ -46,7 +46,7 @@ void Watchdog::fail() noexcept {
   }
   try {
     throw;
-  } catch (const Echo &) { // all ranks have this failure
+  } catch (const Echo &) { // all ranks know this failure
   } catch (const std::exception &error) {
     host.fail(error.what());
   }

@@ -17,22 +17,24 @@
 
 namespace mtplan::runtime::cuda {
 
+/// Represents communication that a watchdog monitors.
 class Ward {
 public:
   using Clock = std::chrono::steady_clock;
 
   virtual ~Ward() = default;
-  /// Throws a fault that has occurred since the last call. Waits for other
-  /// ranks only if it has to find the cause of a timeout.
+  /// Throws if a fault has occurred or a call has timed out. Waits for other
+  /// ranks only to find the cause of a timeout.
   virtual void look(Clock::time_point now) = 0;
-  /// Aborts all calls in flight. Any thread may call this.
+  /// Aborts all calls in flight. Any thread may call this function.
   virtual void abort() noexcept = 0;
 };
 
 /// Every rank has a watchdog thread, which monitors the rank's queued calls and
-/// the host's world. The first fault aborts all communication of this rank's
-/// device, so that its streams are not blocked any more, and fails the host's
-/// world. The watchdogs of the other ranks then do the same.
+/// the host's world. After the first fault, the watchdog aborts all
+/// communication of the rank's device, so that no stream stays blocked, and
+/// reports the fault to the host's world. The watchdogs of the other ranks then
+/// abort their communication too.
 class Watchdog {
 public:
   /// Starts the watchdog thread, for the calling thread's current device.
@@ -45,7 +47,7 @@ public:
   World &world() const { return host; }
 
   void add(std::shared_ptr<Ward> ward);
-  /// Sets the step of the following calls; 0 means none.
+  /// Sets the step of the following calls; 0 means outside of steps.
   void beginStep(std::int64_t number) { step = number; }
   std::int64_t currentStep() const { return step; }
   /// Throws the fault that has ended the communication, if there is one.

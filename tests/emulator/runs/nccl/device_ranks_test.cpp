@@ -107,7 +107,7 @@ TEST(EmulatedMemory, IsRegisteredIfRequested) {
   unsetenv("CUDA_MODULE_LOADING");
   // The gradients and the buffers in transit take 2 MiB each.
   const std::string said =
-      "\nrank 0: memory for NCCL to register takes 4.00 MiB of the GPU for ";
+      "\nrank 0: memory registered with NCCL takes 4.00 MiB of the GPU for ";
   EXPECT_THAT(ran.out, HasSubstr(said));
   EXPECT_EQ(ran.out.find(said), ran.out.rfind(said));
   EXPECT_THAT(emulator::takeNcclMisuses(), ::testing::IsEmpty());

@@ -102,17 +102,16 @@ TEST(Replicas, MeshesAreRejectedOnce) {
   };
   drawn.options.ep = {{1}};
   EXPECT_EQ(wordsOf(rejectionsOf(), 8),
-            "zero-ranks 1 leaves each of dp 8 replicas a copy of its own, "
-            "which is zero 0, zero-ranks 3 does not divide dp 8; nearest that "
-            "would do: 2 and 4");
+            "zero-ranks 1 shards nothing over the dp 8 replicas, which is zero "
+            "0, zero-ranks 3 does not divide dp 8; nearest allowed: 2 and 4");
   drawn.options.zeroRanks = {{2}};
   drawn.options.ep = {{2}};
   std::vector<Rejection> rejections = rejectionsOf();
   EXPECT_EQ(wordsOf(rejections, 4),
-            "zero-ranks 2 is not a larger multiple of ep 2; nearest that would "
-            "do: 4");
+            "zero-ranks 2 must be more than ep 2 and a multiple of it; nearest "
+            "allowed: 4");
   EXPECT_THAT(wordsOf(rejections, 1),
-              testing::StartsWith("dp 1 does not divide by ep 2; nearest"));
+              testing::StartsWith("dp 1 is not divisible by ep 2; nearest"));
   // If all options are open, no rejection is about numbers of ranks.
   drawn.options.ep = drawn.options.zeroRanks = drawn.options.zeroStage = {};
   for (const Rejection &one : rejectionsOf())

@@ -335,23 +335,24 @@ TEST(CarrierTest, RegistrationMustBeTheSameOnAllRanks) {
   EXPECT_EQ(errorOf({4, 1, 7}, {0, 1, 2}), "");
   EXPECT_EQ(errorOf({0}, {0}), "");
   EXPECT_EQ(errorOf({4, 1, 7}, {1}),
-            "memory is registered with NCCL by rank 1 and not by rank 0: set "
-            "MTPLAN_NCCL_REGISTER alike for all ranks");
+            "memory is registered with NCCL by rank 1 but not by rank 0: set "
+            "MTPLAN_NCCL_REGISTER to the same value on all ranks");
   EXPECT_THAT(errorOf({4, 1, 7}, {0, 1}),
-              StartsWith("memory is registered with NCCL by rank 0 and not by "
+              StartsWith("memory is registered with NCCL by rank 0 but not by "
                          "rank 2"));
-  EXPECT_THAT(errorOf({0, 0}, {0, 1}),
-              AllOf(StartsWith("ranks 0 and 1 share a GPU of host "),
-                    HasSubstr(", which use no memory that is registered with "
-                              "NCCL (MTPLAN_NCCL_REGISTER=0 does without")));
+  EXPECT_THAT(
+      errorOf({0, 0}, {0, 1}),
+      AllOf(StartsWith("ranks 0 and 1 share a GPU of host "),
+            HasSubstr(", which use no memory that is registered with "
+                      "NCCL (set MTPLAN_NCCL_REGISTER=0 to run without")));
 }
 
 // NCCL would hang if only some ranks grouped calls.
 TEST(CarrierTest, GroupingMustBeTheSameOnAllRanks) {
   EXPECT_EQ(errorOf({4, 1, 7}, {}, {0, 1, 2}), "");
   EXPECT_EQ(errorOf({4, 1, 7}, {}, {0, 1}),
-            "collectives are joined by rank 2 and not by rank 0: set "
-            "MTPLAN_JOINT_COLLECTIVES alike for all ranks");
+            "collectives are grouped by rank 2 but not by rank 0: set "
+            "MTPLAN_JOINT_COLLECTIVES to the same value on all ranks");
 }
 
 } // namespace

@@ -312,7 +312,7 @@ TEST(GroupedCallsTest, EnvironmentSwitchesGroupingOff) {
   } catch (const std::runtime_error &error) {
     unsetenv("MTPLAN_JOINT_COLLECTIVES");
     EXPECT_STREQ(error.what(),
-                 "MTPLAN_JOINT_COLLECTIVES is \"yes\": 0 or 1 is wanted");
+                 "MTPLAN_JOINT_COLLECTIVES is \"yes\": must be 0 or 1");
   }
 }
 

@@ -172,7 +172,7 @@ TEST(RegistrationTest, FailedAllocationIsAnError) {
   faults.failAllocation(1);
   EXPECT_EQ(onRanks(true, [](const RankWithArenas &) {}),
             "NCCL does not allocate 4096 bytes: unhandled cuda error "
-            "(MTPLAN_NCCL_REGISTER=0 does without registered memory)");
+            "(set MTPLAN_NCCL_REGISTER=0 to run without registered memory)");
 }
 
 TEST(RegistrationTest, FailedRegistrationIsAnError) {
@@ -184,8 +184,9 @@ TEST(RegistrationTest, FailedRegistrationIsAnError) {
                       rank.world.barrier("end");
                     }),
             "group \"tp\" (ranks 0 1 2): 4096 bytes of rank 1 are not "
-            "registered: NCCL says: unhandled system error (emulated: the last "
-            "error) (MTPLAN_NCCL_REGISTER=0 does without registered memory)");
+            "registered: NCCL reports: unhandled system error (emulated: the "
+            "last error) (set MTPLAN_NCCL_REGISTER=0 to run without registered "
+            "memory)");
 }
 
 // After a failed registration, the communicator can still be destroyed without

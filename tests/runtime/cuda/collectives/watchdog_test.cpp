@@ -159,7 +159,7 @@ TEST(WatchdogTest, NcclErrorIsReported) {
       },
       std::chrono::minutes(10));
   const auto named =
-      HasSubstr("group \"tp\" (ranks 0 1 2), on rank 2: NCCL says: remote "
+      HasSubstr("group \"tp\" (ranks 0 1 2), on rank 2: NCCL reports: remote "
                 "process exited or there was a network error (emulated: the "
                 "last error)");
   for (const std::string &error : outcome.ofRank)
@@ -176,15 +176,15 @@ TEST(WatchdogTest, GroupThatCannotBeMadeIsNamed) {
     faults.failInit(1);
     const RunErrors outcome = failing(3, making, std::chrono::minutes(10));
     EXPECT_EQ(outcome.thrown,
-              "group \"tp\" (ranks 0 1 2), on rank 1: NCCL says: unhandled "
+              "group \"tp\" (ranks 0 1 2), on rank 1: NCCL reports: unhandled "
               "system error (emulated: the last error)");
     EXPECT_EQ(outcome.ofRank[2], "rank 1 failed: " + outcome.thrown);
   }
   emulator::NcclFaults faults;
   faults.stallInit(1);
   const RunErrors outcome = failing(3, making, std::chrono::milliseconds(20));
-  EXPECT_EQ(outcome.thrown, "group \"tp\" (ranks 0 1 2): NCCL did not make it "
-                            "within 200 ms");
+  EXPECT_EQ(outcome.thrown, "group \"tp\" (ranks 0 1 2): NCCL did not create "
+                            "the communicator within 200 ms");
 }
 
 // With mismatched calls, NCCL itself would hang or corrupt memory.

@@ -28,8 +28,8 @@ TEST(AttentionGraphs, OwnKernelsReplaceFailedGraphs) {
     for (bool isGrad : {false, true})
       EXPECT_EQ(graphs.find(kShape, isGrad).graph, nullptr);
   EXPECT_EQ(GetCapturedStderr(),
-            "warning: cuDNN cannot build it: attention is by our own kernels, "
-            "as with MTPLAN_CUDNN=0\n");
+            "warning: cuDNN cannot build it: attention uses mtplan's own "
+            "kernels, as with MTPLAN_CUDNN=0\n");
   EXPECT_EQ(asked, 2);
 }
 
