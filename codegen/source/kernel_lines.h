@@ -19,7 +19,8 @@ struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
   std::string vectorStep;       ///< stride between biases, in elements
-  /// Lists triples of consecutive buffers of a batched product. The program
+  /// Lists, for each operand, triples of buffers of consecutive products of the
+  /// batch. The program
   /// asserts that the three buffers of a triple are at equal distances.
   std::vector<std::vector<std::string>> triples;
 };

@@ -62,8 +62,8 @@ public:
   /// from rope_parameters, and returns the number of rotated features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
-  /// Sets the activation called `name`. Errors name `key`, under which the file
-  /// has the name.
+  /// Sets the activation called `name`. Error messages mention `key`, the key
+  /// of the file whose value is `name`.
   void setActivation(const char *key, const std::string &name);
   double readDropout(const char *key, double fallback) {
     return fields.number(key, fallback, 0.0, 1.0);

@@ -34,7 +34,8 @@ public:
   };
 
   /// These methods set the chains and links of a chunk in one direction. The
-  /// methods fail, with a diagnostic, if a value would need two entries.
+  /// methods fail, with a diagnostic, if a segment yields one value at two
+  /// positions, or yields a value that another segment made.
   mlir::LogicalResult followForward(llvm::ArrayRef<ir::SegmentOp> chunk);
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 

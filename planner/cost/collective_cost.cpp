@@ -104,8 +104,8 @@ Sharing sharingOf(Group group, int domain) {
 }
 
 /// Iterates over the levels that a group spans, innermost first. If domains
-/// hold unequal numbers of members, the domain with the fewest limits the
-/// traffic to the outside.
+/// contain unequal numbers of the group's ranks, the domain that contains the
+/// fewest is the bottleneck of the traffic between domains.
 class LevelWalk {
 public:
   LevelWalk(Group reach, const Machine &machine)

@@ -32,7 +32,7 @@ struct OpRun {
   /// These are the bytes that casts move per 16-bit element: `firstCast` of the
   /// first operand, `secondCast` of the second.
   double firstCast = 0.0, secondCast = 0.0;
-  /// Counts the tiles into which the operator is cut, and which run one after
+  /// Counts the tiles into which the operator is cut. The tiles run one after
   /// another. `along` selects the factors that are cut: m, n, k or batch.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;

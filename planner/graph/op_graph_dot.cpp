@@ -145,7 +145,8 @@ private:
   const ModelGraph &graph;
   const Mesh &mesh;
   Drawing drawing;
-  std::vector<Vertex> carried; ///< producers of the last segment's carriedOut
+  /// Lists the producers of the values that the segment before carries out.
+  std::vector<Vertex> carried;
   std::vector<Awaiting> awaiting, nextAwaiting;
 };
 

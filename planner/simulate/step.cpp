@@ -203,8 +203,9 @@ std::vector<PartTimes> partTimes(const StepProblem &problem) {
   return all;
 }
 
-/// Returns the time of a stage's forwards before its first backward. The
-/// forwards pass each chunk in groups of one micro-batch per stage.
+/// Returns the time of a stage's forwards before its first backward. With
+/// virtual stages, a stage runs as many micro-batches forward through one chunk
+/// as there are stages, before the stage continues with the next chunk.
 Seconds beforeFirstBackward(const StepProblem &problem,
                             const std::vector<PartTimes> &parts, int stage) {
   const ScheduleShape &shape = problem.shape;

@@ -196,8 +196,9 @@ private:
     }
   }
 
-  /// Groups small tables into one leaf, which holds their sum, so that the join
-  /// reads fewer inputs.
+  /// Groups tables into leaves, each of which holds the sum of its tables, so
+  /// that the join reads fewer inputs. A table joins a leaf whose scope
+  /// contains the table's, or with which the table forms a small leaf.
   std::vector<std::pair<Scope, std::vector<int>>>
   groupTables(std::size_t index) const {
     const Bucket &bucket = program.buckets[index];

@@ -33,7 +33,7 @@ public:
     bool running = false; ///< some rank's part still runs
     bool wished = false;  ///< some rank passed `wish`
     /// Once no part runs, holds the error of the lowest rank whose part threw,
-    /// as "rank 1: ...". Empty if no part threw.
+    /// as "rank 1: ..."; `fault` is empty if no part threw.
     std::string fault;
   };
 

@@ -42,7 +42,7 @@ public:
     int topic = 0;
     std::string text;
   };
-  /// Holds the start, the sender and the tag of a message that was never
+  /// Holds the first bytes, the sender and the tag of a message that was never
   /// received.
   struct Stray {
     std::vector<char> message;

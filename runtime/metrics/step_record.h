@@ -52,7 +52,7 @@ inline double perplexityOf(double loss) { return std::exp(loss); }
 //   1.02 TFLOP/s (34 %)  812 MiB  0:45 left
 //
 // The text above is one line. Unknown values are left out. Programs should read
-// the JSON lines instead, because their names are stable.
+// the JSON lines instead, because the names of their members are stable.
 //===----------------------------------------------------------------------===//
 
 std::string progressLine(const StepRecord &record);

@@ -153,7 +153,7 @@ struct PlanRequest {
   std::optional<ExportKind> exportKind;
   bool json = false, verify = false, timings = false, explain = false;
   Objective objective = Objective::stepTime;
-  bool sequenceParallel = false; ///< tp must split the sequence
+  bool sequenceParallel = false; ///< tp may split the sequence
   std::optional<planner::Seconds> maxStepTime;
   std::optional<planner::Seconds> budget; ///< time limit of the search
 };

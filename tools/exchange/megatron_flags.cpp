@@ -174,7 +174,9 @@ constexpr Refusal kRefused[] = {
     {"hierarchical-context-parallel-sizes",
      "mtplan has one context axis; the nearest is --context-parallel-size"},
     {"moe-layer-freq", "in mtplan all layers are alike"},
-    {"moe-shared-expert-intermediate-size", "mtplan has no shared experts"},
+    {"moe-shared-expert-intermediate-size",
+     "give a Hugging Face configuration with shared experts (qwen2_moe) "
+     "instead"},
     {"distribute-saved-activations",
      "mtplan splits saved activations by --sequence-parallel"},
     {"window-size", "mtplan plans full attention"},

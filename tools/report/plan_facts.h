@@ -111,7 +111,8 @@ std::string configText(const planner::Parallelism &config);
 /// The reason is a predicate: "has 6 kinds of layers".
 std::string complicationOf(const planner::FasterPlan &faster);
 
-/// Returns "Optimal over 34 candidates, 29 of them excluded by bounds". The
+/// Returns a text such as "Optimal over 34 candidates, 29 of them excluded by
+/// bounds". The
 /// outcome must have a plan.
 std::string claimText(const PlanOutcome &outcome);
 
@@ -171,7 +172,7 @@ std::optional<Agreement> agreementOf(const PlanFacts &facts,
 /// Sums the collectives or messages of a step over one rank of every stage.
 struct Traffic {
   std::int64_t count = 0;
-  planner::Bytes bytes;  ///< size of the inputs of the collectives
+  planner::Bytes bytes;  ///< of the collectives' inputs, or of the messages
   planner::Seconds time; ///< including time hidden by compute
 };
 

@@ -241,7 +241,9 @@ std::string unvalidatedText(const Problem &problem,
   return text;
 }
 
-// Returns "GPUs  32 are the fewest ..." and a line per attempt.
+// Returns the result of the objectives gpus and memory, such as "GPUs  32 are
+// the fewest ...", with lines for the last failed attempts. Returns "" for the
+// objective step-time.
 std::string objectiveText(const PlanOutcome &outcome) {
   if (outcome.asked.objective == Objective::stepTime)
     return "";

@@ -30,10 +30,11 @@ Line lineBelow(Seconds compute, Seconds least, Seconds most) {
 }
 
 // Returns a slice with upper bounds of the traffic of one repeat over all
-// plans; +infinity where they are not known. Traffic that runs once a step
-// follows from the states of parameters. Traffic in each micro-batch is known
-// if no axis but those between replicas can split a weight: then a weight has
-// one layout for use, and every reader has one layout change.
+// plans; +infinity where they are not known. The bounds of traffic that
+// runs once a step are always known: they are the largest times over the states
+// that parameterStates() lists. The bounds of traffic in each micro-batch are
+// known if no axis but those between replicas can split a weight: then a weight
+// has one layout for use, and every reader has one layout change.
 SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
                        const Setting &setting, const Parallelism &config) {
   const Mesh &mesh = setting.mesh;
@@ -243,12 +244,15 @@ public:
   }
 
 private:
-  /// Says where a path changes between traffic and compute: the traffic has all
-  /// segments before `segment`, and one or all of its repeats. The compute has
-  /// all segments after it, and the other or all of its repeats.
+  /// Says where a path changes between traffic and compute. The traffic covers
+  /// the segments before `segment`, and the compute those after `segment`. The
+  /// path changes within one repeat of `segment`, which both cover.
   struct Place {
     std::size_t segment = 0;
-    bool all = false; ///< whether the traffic has all repeats
+    /// Says whether the traffic covers all repeats of `segment`, and the
+    /// compute one of them; otherwise the traffic covers one, and the compute
+    /// all.
+    bool all = false;
 
     bool computes(std::size_t s) const {
       return s > segment || (s == segment && !all);

@@ -116,9 +116,10 @@ private:
     return false;
   }
 
-  // Returns a dimension that tp must divide but does not, as text. Only a tp
-  // that the options fix is checked. Otherwise tp may still be useful for other
-  // splits, and one of two tensor axes may leave the dimension unsplit.
+  // Returns a dimension that tp must divide but does not, as text. The
+  // check needs a tp that the options fix, and a single tensor axis: a tp that
+  // the search chooses may be useful for other splits, and one of two tensor
+  // axes may leave the dimension unsplit.
   std::string violatedDivisor(const Parallelism &config) const {
     if (!options.tp || config.tp2 > 1)
       return {};
