@@ -229,7 +229,7 @@ TEST_F(CheckpointDamage, OtherModelIsRejected) {
   const Ran ran = runHere({other, "--data", kText, "--checkpoint", to});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("error: " + to +
-                                       "/step-00000008: is of another "
+                                       "/step-00000008: has another "
                                        "model (small, the plan's is "
                                        "tiny-gptj): it has "),
                              testing::Not(HasSubstr("skipped a checkpoint"))));

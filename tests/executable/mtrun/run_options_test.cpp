@@ -163,7 +163,7 @@ TEST(RunOptions, TextCannotTrainAnImageModel) {
   ASSERT_EQ(compileExample("tiny-vit", folder / "run", {"--gpus", "1"}), "");
   const Ran ran = runHere({folder / "run", "--data", kText});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("--data synthetic draws it"));
+  EXPECT_THAT(ran.err, HasSubstr("use --data synthetic"));
 }
 
 TEST(RunOptions, MissingOptionsAreReported) {

@@ -217,7 +217,7 @@ TEST_F(InterpretStep, ErrorsNameTheOperation) {
            "without 'targets'");
   contains(errorOf(R"(mtp.segment @m () { mtp.yield }
       mtp.update { %g = mtp.accumulated "w" : tensor<2xf64> })"),
-           "nothing was added");
+           "to which no operation adds");
   contains(errorOf(R"(module attributes {mtp.partitioned} {
       mtp.segment @m () { mtp.yield } })"),
            "mtp.mesh");

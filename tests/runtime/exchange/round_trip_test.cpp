@@ -200,7 +200,7 @@ TEST(Exchange, LlmcExportNeedsTheNumberOfHeads) {
   const auto source = openWeights(parityFiles("gpt2"));
   EXPECT_THAT(messageOf<std::runtime_error>(
                   [&] { exportLlmc(*source, folder / "a.bin", {}); }),
-              HasSubstr("how many heads"));
+              HasSubstr("do not determine the number of heads"));
   ExportOptions options;
   options.heads = 2;
   exportLlmc(*source, folder / "a.bin", options);
