@@ -57,13 +57,6 @@ Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
 
 } // namespace
 
-bool splitsWithData(const Parameter &parameter) {
-  return std::ranges::any_of(parameter.splits, [](Split split) {
-    return split == Split::batch || split == Split::sequence ||
-           split == Split::expert;
-  });
-}
-
 ReplicaBounds::ReplicaBounds(const ModelGraph &theModel)
     : model(theModel), sharing(model.segments.size()) {
   auto reads = [&](const SegmentGraph &segment, int parameter) {

@@ -12,9 +12,6 @@
 
 namespace mtplan::planner {
 
-/// Returns whether samples, positions or experts may split some dimension.
-bool splitsWithData(const Parameter &parameter);
-
 /// Computes lower bounds of the times of a segment's parameters in every plan
 /// of a configuration. Values that many configurations share are computed once.
 class ReplicaBounds {

@@ -29,18 +29,62 @@ Line lineBelow(Seconds compute, Seconds least, Seconds most) {
   return {slope, least - slope * least};
 }
 
+// Returns upper bounds of the time to all-gather a weight over the replicas,
+// and of the time to reduce a gradient, for one layout in which the weight is
+// used or the gradient made. If the layouts over tensor axes may change in
+// between, a collective may move the whole tensor; there is at most one
+// collective per axis (stepsBetweenReplicas()).
+std::pair<Seconds, Seconds> mostPerUse(const Parameter &parameter,
+                                       const ParameterState &state,
+                                       const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  const Layout accumulator = accumulatorLayout(state, mesh);
+  if (!parametersMove(setting) || tensorRanksOf(mesh) == 1)
+    return {stateReshardTime(state.stored, gathered(state.stored, mesh),
+                             parameter.shape, parameter.elementBytes, setting),
+            stateReshardTime(gradientLayout(state, mesh), accumulator,
+                             parameter.shape, parameter.elementBytes, setting)};
+  const double elements = elementsOf(parameter.shape);
+  std::pair<Seconds, Seconds> most;
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis) {
+    if (placementOf(state.stored, axis) >= 0)
+      most.first += stateTime({StepKind::allGather, axis},
+                              elements / mesh.axes[at(axis)].size,
+                              parameter.elementBytes, setting);
+    if (placementOf(accumulator, axis) >= 0)
+      most.second += stateTime({StepKind::reduceScatter, axis}, elements,
+                               parameter.elementBytes, setting);
+  }
+  return most;
+}
+
+// Returns the number of layouts in which the operators of a phase may read a
+// tensor.
+double usesIn(Phase phase, const SegmentGraph &graph, const Tensor &tensor,
+              const Setting &setting) {
+  const auto index = static_cast<int>(&tensor - graph.tensors.data());
+  const auto readers = std::ranges::count_if(graph.ops, [&](const Op &op) {
+    return op.phase == phase &&
+           std::ranges::any_of(op.operands, [&](const Use &use) {
+             return use.tensor == index;
+           });
+  });
+  const bool isOne =
+      !parametersMove(setting) || tensorRanksOf(setting.mesh) == 1;
+  return static_cast<double>(isOne ? std::min<std::ptrdiff_t>(readers, 1)
+                                   : readers);
+}
+
 // Returns a slice with upper bounds of the traffic of one repeat over all
 // plans; +infinity where they are not known. The bounds of traffic that
 // runs once a step are always known: they are the largest times over the states
 // that parameterStates() lists. The bounds of traffic in each micro-batch are
-// known if no axis but those between replicas can split a weight: then a weight
-// has one layout for use, and every reader has one layout change.
+// known if weights are not tiled and not split with the data.
 SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
                        const Setting &setting, const Parallelism &config) {
   const Mesh &mesh = setting.mesh;
   const double gradientBytes = stateBytesOf(setting).gradient;
-  bool isKnown = tensorRanksOf(mesh) == 1 && config.tiles == 1 &&
-                 setting.precision != Precision::fp8;
+  bool isKnown = config.tiles == 1;
   PhaseTimes most;
   for (int t : graph.reported) {
     const Tensor &tensor = graph.tensors[at(t)];
@@ -62,22 +106,21 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
     for (const ParameterState &state :
          parameterStates(model, tensor.parameter, setting)) {
       const auto raise = [&](Seconds &time, const Layout &from,
-                             const Layout &to, double bytes, double ofSegment) {
+                             const Layout &to, double bytes) {
         time = std::max(time, stateReshardTime(from, to, parameter.shape, bytes,
-                                               setting, ofSegment));
+                                               setting, parameter.ofSegment));
       };
-      const Layout accumulator = accumulatorLayout(state, mesh);
-      raise(gather, state.stored, gathered(state.stored, mesh),
-            parameter.elementBytes, 1.0);
-      raise(reduce, gradientLayout(state, mesh), accumulator,
-            parameter.elementBytes, 1.0);
-      raise(gatherOnce, state.owned(), state.stored, parameter.elementBytes,
-            parameter.ofSegment);
-      raise(reduceOnce, accumulator, state.owned(), gradientBytes,
-            parameter.ofSegment);
+      const auto [oneGather, oneReduce] = mostPerUse(parameter, state, setting);
+      gather = std::max(gather, oneGather);
+      reduce = std::max(reduce, oneReduce);
+      raise(gatherOnce, state.owned(), state.stored, parameter.elementBytes);
+      raise(reduceOnce, accumulatorLayout(state, mesh), state.owned(),
+            gradientBytes);
     }
-    most.gatherForward += gather;
-    most.gatherBackward += gather;
+    most.gatherForward +=
+        usesIn(Phase::forward, graph, tensor, setting) * gather;
+    most.gatherBackward +=
+        usesIn(Phase::backward, graph, tensor, setting) * gather;
     for (const Accumulation &sum : graph.accumulations)
       if (sum.parameter == tensor.parameter)
         most.reduce += reduce;

@@ -136,6 +136,34 @@ Layout withPartialSums(Layout layout, const ParameterState &state,
 
 } // namespace
 
+bool splitsWithData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.splits, [](Split split) {
+    return split == Split::batch || split == Split::sequence ||
+           split == Split::expert;
+  });
+}
+
+std::vector<StepKind> stepsBetweenReplicas(const ModelGraph &model,
+                                           const SegmentGraph &segment,
+                                           int tensor) {
+  const Tensor &what = segment.tensors[at(tensor)];
+  const bool isWeight = what.kind == TensorKind::parameter;
+  int parameter = isWeight ? what.parameter : -1;
+  for (const Accumulation &sum : segment.accumulations)
+    if (sum.tensor == tensor)
+      parameter = sum.parameter;
+  if (parameter < 0 || splitsWithData(model.parameters[at(parameter)]))
+    return {};
+  return isWeight ? std::vector{StepKind::allGather}
+                  : std::vector{StepKind::reduceScatter, StepKind::maskToRoot,
+                                StepKind::slice};
+}
+
+bool parametersMove(const Setting &setting) {
+  const AxisRule &rule = setting.rules[at(tensorAxisOf(setting.mesh))];
+  return rule.has(Split::batch) || rule.has(Split::sequence);
+}
+
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
   return withPartialSums(state.gradientIsSplit ? state.owned() : state.stored,
                          state, mesh);

@@ -39,6 +39,24 @@ Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
 /// double precision.
 inline constexpr double kReportedBytes = 8;
 
+/// Returns whether samples, positions or experts may split some dimension.
+bool splitsWithData(const Parameter &parameter);
+
+/// Lists the steps between replicas that a layout change of a tensor may have;
+/// empty: all. A weight is only all-gathered. A gradient is reduce-scattered
+/// or, if all replicas have the same one, made partial or sliced. So no layout
+/// change has two collectives over one axis. The rule does not hold if
+/// splitsWithData().
+std::vector<StepKind> stepsBetweenReplicas(const ModelGraph &model,
+                                           const SegmentGraph &segment,
+                                           int tensor);
+
+/// Returns whether the layout of parameters over the tensor axes may change
+/// between storage and use. If not, parameters are used and gradients are
+/// produced in the stored layout, because all ranks of these axes have equal
+/// samples and positions.
+bool parametersMove(const Setting &setting);
+
 /// Returns the layout of the gradient accumulator. This is the stored layout
 /// or, if gradientIsSplit, the optimizer's. The accumulator is partial over
 /// every other axis whose ranks have different samples or positions, and over

@@ -198,6 +198,19 @@ void LayoutDomain::keepInPlace(int axis) {
   }
 }
 
+void LayoutDomain::restrictBetweenReplicas(
+    const std::vector<StepKind> &kinds, const std::vector<std::int64_t> &shape,
+    const Mesh &mesh) {
+  for (std::size_t from = 0; from < layouts.size(); ++from)
+    for (std::size_t to = 0; to < layouts.size(); ++to)
+      forEachStep(layouts[from], layouts[to], shape, mesh,
+                  [&](const StepMove &step, double) {
+                    if (roleOf(mesh.axes[at(step.axis)]) != AxisRole::tensor &&
+                        !contains(kinds, step.kind))
+                      seconds[from * layouts.size() + to] = kInfinity;
+                  });
+}
+
 ConversionTrees::ConversionTrees(const LayoutDomain &theDomain, Phase thePhase)
     : size(theDomain.size()) {
   if (size > 64)

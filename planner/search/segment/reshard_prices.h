@@ -80,6 +80,11 @@ struct LayoutDomain {
   /// Forbids every conversion after which `axis` no longer splits the same
   /// dimension as before.
   void keepInPlace(int axis);
+  /// Forbids every conversion with a step that is not one of `kinds`, over an
+  /// axis that is not a tensor axis.
+  void restrictBetweenReplicas(const std::vector<StepKind> &kinds,
+                               const std::vector<std::int64_t> &shape,
+                               const Mesh &mesh);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
     return (differs ? backwardSeconds

@@ -345,10 +345,11 @@ private:
     StateScales scales{weights.reduce, weights.local, weights.compute};
     if (tensor.kind == TensorKind::parameter)
       scales.betweenReplicas = weights.gather;
+    const std::vector<StepKind> kinds = stepsBetweenReplicas(model, segment, t);
     auto isLike = [&](const Priced &other) {
       const Tensor &known = segment.tensors[at(other.tensor)];
       return other.passed == passed && other.scales == scales &&
-             known.shape == tensor.shape &&
+             other.kinds == kinds && known.shape == tensor.shape &&
              known.elementBytes == tensor.elementBytes &&
              tiles[at(other.tensor)] == tiles[at(t)] &&
              result.domains[at(other.tensor)].layouts == domain.layouts;
@@ -360,12 +361,14 @@ private:
       return;
     }
     likeOf[at(t)] = t;
-    priced.push_back({t, passed, scales});
+    priced.push_back({t, passed, scales, kinds});
     domain.price(tensor.shape, tensor.elementBytes, passed, setting,
                  tiles[at(t)], scales);
-    if (!passed && !parametersMove())
+    if (!passed && !parametersMove(setting))
       for (int axis : tensorAxesOf(setting.mesh))
         domain.keepInPlace(axis);
+    if (!kinds.empty())
+      domain.restrictBetweenReplicas(kinds, tensor.shape, setting.mesh);
   }
 
   // A carried value is saved once for all repeats of a virtual stage if its
@@ -383,15 +386,6 @@ private:
       }
     addSaved(std::move(together), recomputed, CostScale::carriedOut);
     addSaved(std::move(apart), recomputed);
-  }
-
-  // Returns whether the layout of parameters over the tensor axes may change
-  // between storage and use. If not, parameters are used and gradients are
-  // produced in the stored layout, because all ranks of these axes have equal
-  // samples and positions.
-  bool parametersMove() const {
-    const AxisRule &rule = setting.rules[at(tensorAxis)];
-    return rule.has(Split::batch) || rule.has(Split::sequence);
   }
 
   // Returns a saved value's port, which has all layouts that are not partial.
@@ -474,6 +468,7 @@ private:
     int tensor;
     bool passed; ///< an activation that passes between operators
     StateScales scales;
+    std::vector<StepKind> kinds; ///< stepsBetweenReplicas()
   };
   std::vector<Priced> priced;
   ConversionTables tables;

@@ -270,5 +270,45 @@ TEST(ConversionTrees, AreTheCheapest) {
   }
 }
 
+// The bound of overlapped traffic (step_forms.cpp) relies on this.
+TEST(LayoutDomain, RestrictsTheStepsBetweenReplicasAlone) {
+  const Case drawn = drawCase(3, 1, 1, 1);
+  const Mesh &mesh = drawn.setting.mesh;
+  const std::vector<std::int64_t> shape{64, 64};
+  const Layout replicated = Layout::replicated(2);
+  const int tensorAxis = tensorAxisOf(mesh);
+  LayoutDomain domain;
+  const int whole = domain.add(replicated),
+            byData = domain.add(withPlacement(replicated, kDataAxis, 0)),
+            byOther = domain.add(withPlacement(replicated, kDataAxis, 1)),
+            partial =
+                domain.add(withPlacement(replicated, kDataAxis, kPartial)),
+            byRow = domain.add(withPlacement(replicated, tensorAxis, 0)),
+            byColumn = domain.add(withPlacement(replicated, tensorAxis, 1));
+  const auto isLegal = [&](int from, int to) {
+    return domain.between(from, to) < kInfinity;
+  };
+  const auto restrictTo = [&](const std::vector<StepKind> &kinds) {
+    domain.price(shape, 4, false, drawn.setting);
+    domain.restrictBetweenReplicas(kinds, shape, mesh);
+  };
+  restrictTo({StepKind::allGather});
+  EXPECT_TRUE(isLegal(byData, whole));
+  EXPECT_TRUE(isLegal(byData, byRow));
+  EXPECT_TRUE(isLegal(byRow, byColumn));
+  EXPECT_TRUE(isLegal(whole, byColumn));
+  EXPECT_FALSE(isLegal(whole, byData));
+  EXPECT_FALSE(isLegal(byData, byOther));
+  EXPECT_FALSE(isLegal(partial, byData));
+  restrictTo({StepKind::reduceScatter, StepKind::maskToRoot, StepKind::slice});
+  EXPECT_TRUE(isLegal(partial, byData));
+  EXPECT_TRUE(isLegal(whole, partial));
+  EXPECT_TRUE(isLegal(whole, byData));
+  EXPECT_TRUE(isLegal(byRow, byColumn));
+  EXPECT_FALSE(isLegal(partial, whole));
+  EXPECT_FALSE(isLegal(byData, whole));
+  EXPECT_FALSE(isLegal(byData, byOther));
+}
+
 } // namespace
 } // namespace mtplan::planner
