@@ -144,7 +144,7 @@ Body bodyOf(const std::string &path) {
                (view == "#define " + guard || view == "#endif // " + guard)) {
       isPastTitle = true;
     } else if (isPastTitle || !view.starts_with("//===")) {
-      // Of the title, omits only the lines that begin with "//===".
+      // Only the lines of the title that begin with "//===" are omitted.
       if (!view.empty() || (!body.text.empty() && !body.text.ends_with("\n\n")))
         body.text += line + '\n';
     }

@@ -21,16 +21,6 @@ struct Least {
   }
 };
 
-bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
-  auto index = static_cast<int>(&tensor - segment.tensors.data());
-  return std::ranges::any_of(segment.ops, [&](const Op &op) {
-    return op.phase == phase &&
-           std::ranges::any_of(op.operands, [&](const Use &use) {
-             return use.tensor == index;
-           });
-  });
-}
-
 // Returns a lower bound of the time to reduce a segment's reported scalars once
 // a step. The scalars are sums over samples and positions.
 Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
@@ -56,6 +46,17 @@ Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
 }
 
 } // namespace
+
+std::ptrdiff_t readersIn(Phase phase, const SegmentGraph &segment,
+                         const Tensor &tensor) {
+  const auto index = static_cast<int>(&tensor - segment.tensors.data());
+  return std::ranges::count_if(segment.ops, [&](const Op &op) {
+    return op.phase == phase &&
+           std::ranges::any_of(op.operands, [&](const Use &use) {
+             return use.tensor == index;
+           });
+  });
+}
 
 ReplicaBounds::ReplicaBounds(const ModelGraph &theModel)
     : model(theModel), sharing(model.segments.size()) {
@@ -126,9 +127,9 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
     double moved = splitsWithData(parameter) ? 0.0
                    : splitsOverTensor        ? 1.0
                                              : 1.0 / tensorRanksOf(mesh);
-    if (isRead(segment, tensor, Phase::forward))
+    if (readersIn(Phase::forward, segment, tensor) > 0)
       times.gatherForward += moved * gather.orZero();
-    if (isRead(segment, tensor, Phase::backward))
+    if (readersIn(Phase::backward, segment, tensor) > 0)
       times.gatherBackward += moved * gather.orZero();
     for (const Accumulation &sum : segment.accumulations)
       if (sum.parameter == tensor.parameter) {

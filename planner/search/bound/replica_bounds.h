@@ -12,6 +12,11 @@
 
 namespace mtplan::planner {
 
+/// Returns the number of operators of a phase that read a tensor of the
+/// segment.
+std::ptrdiff_t readersIn(Phase phase, const SegmentGraph &segment,
+                         const Tensor &tensor);
+
 /// Computes lower bounds of the times of a segment's parameters in every plan
 /// of a configuration. Values that many configurations share are computed once.
 class ReplicaBounds {

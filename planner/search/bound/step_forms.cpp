@@ -39,7 +39,7 @@ std::pair<Seconds, Seconds> mostPerUse(const Parameter &parameter,
                                        const Setting &setting) {
   const Mesh &mesh = setting.mesh;
   const Layout accumulator = accumulatorLayout(state, mesh);
-  if (!parametersMove(setting) || tensorRanksOf(mesh) == 1)
+  if (!parametersMove(setting))
     return {stateReshardTime(state.stored, gathered(state.stored, mesh),
                              parameter.shape, parameter.elementBytes, setting),
             stateReshardTime(gradientLayout(state, mesh), accumulator,
@@ -62,17 +62,9 @@ std::pair<Seconds, Seconds> mostPerUse(const Parameter &parameter,
 // tensor.
 double usesIn(Phase phase, const SegmentGraph &graph, const Tensor &tensor,
               const Setting &setting) {
-  const auto index = static_cast<int>(&tensor - graph.tensors.data());
-  const auto readers = std::ranges::count_if(graph.ops, [&](const Op &op) {
-    return op.phase == phase &&
-           std::ranges::any_of(op.operands, [&](const Use &use) {
-             return use.tensor == index;
-           });
-  });
-  const bool isOne =
-      !parametersMove(setting) || tensorRanksOf(setting.mesh) == 1;
-  return static_cast<double>(isOne ? std::min<std::ptrdiff_t>(readers, 1)
-                                   : readers);
+  const std::ptrdiff_t readers = readersIn(phase, graph, tensor);
+  return static_cast<double>(
+      parametersMove(setting) ? readers : std::min<std::ptrdiff_t>(readers, 1));
 }
 
 // Returns a slice with upper bounds of the traffic of one repeat over all

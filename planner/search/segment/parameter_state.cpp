@@ -161,7 +161,8 @@ std::vector<StepKind> stepsBetweenReplicas(const ModelGraph &model,
 
 bool parametersMove(const Setting &setting) {
   const AxisRule &rule = setting.rules[at(tensorAxisOf(setting.mesh))];
-  return rule.has(Split::batch) || rule.has(Split::sequence);
+  return tensorRanksOf(setting.mesh) > 1 &&
+         (rule.has(Split::batch) || rule.has(Split::sequence));
 }
 
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {

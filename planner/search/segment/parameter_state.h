@@ -53,8 +53,8 @@ std::vector<StepKind> stepsBetweenReplicas(const ModelGraph &model,
 
 /// Returns whether the layout of parameters over the tensor axes may change
 /// between storage and use. If not, parameters are used and gradients are
-/// produced in the stored layout, because all ranks of these axes have equal
-/// samples and positions.
+/// produced in the stored layout, because there is one tensor rank, or all
+/// tensor ranks have equal samples and positions.
 bool parametersMove(const Setting &setting);
 
 /// Returns the layout of the gradient accumulator. This is the stored layout
