@@ -40,7 +40,7 @@ inline constexpr llvm::StringLiteral kStageAxis = "pp";
 /// `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
 /// Names the attribute with the tasks of each stage in order, three numbers per
-/// task: 0 for forward or 1 for backward, the chunk of the model, and the
+/// task: 0 for forward or 1 for backward, the virtual stage, and the
 /// micro-batch.
 inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =

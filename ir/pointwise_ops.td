@@ -11,7 +11,7 @@
 include "mlir/IR/EnumAttr.td"
 include "compute_ops.td"
 
-// Is the base of elementwise operators. All operands and results have one
+// This is the base of elementwise operators. All operands and results have one
 // shape, and every dimension may be sharded. `flops` counts operations per
 // element: 1 for an addition or multiplication and 8 for a transcendental
 // function, which is about the degree of the function's polynomial

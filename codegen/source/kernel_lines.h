@@ -19,9 +19,9 @@ struct MatrixText {
   std::string m, n, k, batches; ///< "B / dp * T"
   std::string a, b, c;          ///< strides: "{C, 1}"
   std::string vectorStep;       ///< stride between biases, in elements
-  /// Lists, for each operand, triples of buffers of consecutive products of the
-  /// batch. The program
-  /// asserts that the three buffers of a triple are at equal distances.
+  /// Each element names the buffers that three consecutive products of the
+  /// batch use for one tensor: the left operand, the right operand or the
+  /// result. The program asserts that the three buffers are at equal distances.
   std::vector<std::vector<std::string>> triples;
 };
 

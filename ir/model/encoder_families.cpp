@@ -137,9 +137,9 @@ void readVit(HfConfig &config) {
 // The encoder-decoder has RMS norms, no biases, and unscaled attention scores,
 // because T5 initialises the query weights smaller instead. In v1.1 the MLP is
 // gated and the logits have a separate matrix. If logits are tied to the
-// embedding, the outputs are divided by the square root of the width. mtplan's
-// own key `decoder_sequence` sets the length of the targets, by default the
-// length of the input.
+// embedding, the decoder's result is first divided by the square root of the
+// width. mtplan's own key `decoder_sequence` sets the length of the targets, by
+// default the length of the input.
 //===----------------------------------------------------------------------===//
 
 void readT5(HfConfig &config) {

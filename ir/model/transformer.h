@@ -37,7 +37,8 @@ struct Experts {
   bool normalise = true; ///< the gates of the chosen experts sum to 1
   double balance = 0.0;  ///< coefficient of the auxiliary loss, or 0
   /// Holds the width of the shared expert, or 0 for none. The shared expert is
-  /// gated and serves every token.
+  /// a SwiGLU that serves every token. A sigmoid gate, one number per token,
+  /// scales its result.
   std::int64_t sharedInner = 0;
 
   std::int64_t places(std::int64_t sequence) const;

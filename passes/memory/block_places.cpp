@@ -13,8 +13,8 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Describes the block of weights of a program. `firstRun` is the number of the
-/// program's first run in the task.
+/// Describes the weights that are gathered ahead for each run of a program.
+/// `firstRun` is the number of the program's first run in the task.
 struct GatheredBlock {
   SmallVector<Value> values;
   int64_t bytes = 0, firstRun = 0, runs = 1;

@@ -35,7 +35,7 @@ public:
 
   /// These methods set the chains and links of a chunk in one direction. The
   /// methods fail, with a diagnostic, if a segment yields one value at two
-  /// positions, or yields a value that another segment made.
+  /// positions, a parameter, or an argument at another position than its own.
   mlir::LogicalResult followForward(llvm::ArrayRef<ir::SegmentOp> chunk);
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 

@@ -49,7 +49,7 @@ int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   return label ? copiesOf(module, label.getValue()) : 1;
 }
 
-// Returns the number of stages that repeat one execution of `op`. In an update
+// Returns the number of stages that each execute `op`. In an update
 // of a parameter outside repeated layers, these are all stages that hold the
 // parameter. Otherwise the number is 1: one stage updates each layer.
 int64_t holdersOf(ir::ReshardOp op, int64_t stages) {

@@ -111,7 +111,8 @@ public:
   LevelWalk(Group reach, const Machine &machine)
       : group(reach), levels(machine.levels) {}
 
-  // Moves to the next level at which the group has more than one member.
+  // Moves to the next level whose domains hold more ranks of the group than
+  // the domains of the level before.
   bool next() {
     while (covered < group.size && index < levels.size()) {
       const NetworkLevel &candidate = levels[index++];

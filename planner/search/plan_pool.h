@@ -41,7 +41,8 @@ public:
   double cutoffOfFastest() const { return std::min(best(), slowestAllowed()); }
   double slowestAllowed() const { return atMost.value * (1 + 1e-9); }
 
-  /// Lists the plans whose gaps are closed next, within SolveLimits::points.
+  /// Lists the plans whose gaps are closed next, with `points` as
+  /// SolveLimits::points of each.
   struct Gaps {
     std::vector<std::size_t> plans; ///< indices, ascending by lower bound
     std::int64_t points = 0;

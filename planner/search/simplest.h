@@ -40,7 +40,8 @@ struct Simplicity {
 };
 
 /// Returns `Simplicity::kinds` of a plan. The time is quadratic in the number
-/// of runs and linear in their operators.
+/// of runs of equal layers (SegmentPlan), and linear in the number of operators
+/// of a layer.
 int kindsOfLayers(const ModelGraph &graph, const PlannedParts &parts);
 
 /// Returns how simple a plan is. The time is that of kindsOfLayers().

@@ -12,8 +12,8 @@ namespace mtplan::planner {
 
 /// Holds stages that were solved with one layout between stages, and without
 /// the traffic between replicas, whose weights in Setting::sumWeights are 0.
-/// Their least compute includes the costs of the memory limit and of the layout
-/// between stages.
+/// `compute` includes the time that the memory limit and the layout between
+/// stages add.
 struct SolvedStages {
   const ModelGraph &graph; ///< scaled to one micro-batch of all replicas
   const Setting &setting;  ///< with the layout between stages

@@ -322,8 +322,9 @@ class _Reader:
                         f" {self._modules} give both one shape")
         name, module = family.module(layer + "ln_1"), f"{family.layers}.{number}"
         if number == 0:
-            # The embedding's result changes before the layer, which would
-            # otherwise communicate again when it is recomputed.
+            # The layout of the embedding's result changes outside the wrapper
+            # that recomputes the layer. Inside the wrapper, recomputation would
+            # repeat the communication.
             target = "S1" if norms[0] == added == "S1" else "R"
             split.entrance = Change(stream, target, outer, gradient)
             if _whole(outer) != _whole(target):

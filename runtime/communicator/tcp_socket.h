@@ -85,8 +85,8 @@ struct Hello {
   std::array<char, 8> magic{'m', 't', 'p', 'l', 'a', 'n', '\r', '\n'};
   std::uint32_t version = kTcpVersion;
   std::uint32_t purpose = join;
-  /// Is keyOf(job) for connections to rank 0. Other connections use a random
-  /// number that rank 0 has sent to the ranks.
+  /// The key is keyOf(job) for connections to rank 0. Other connections use a
+  /// random number that rank 0 has sent to the ranks.
   std::array<std::uint64_t, 2> key{};
   std::int32_t rank = 0, ranks = 0;
   std::int32_t port = 0; ///< port at which the sender listens

@@ -45,9 +45,9 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style);
 
 std::string errorsJson(const std::vector<std::string> &errors);
 
-/// Writes the best plan, which must exist, in another format. If the format
-/// would run another plan, the text is empty, and the refusals state the
-/// reasons.
+/// Writes the best plan, which must exist, in another format. If the trainer
+/// that reads the format would run another plan, the text is empty, and the
+/// refusals state the reasons.
 Exported exportPlan(const PlanOutcome &outcome, ExportKind kind);
 
 /// Simulates the best plan's step in full, and writes trace event JSON for

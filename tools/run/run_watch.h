@@ -47,8 +47,8 @@ public:
   /// This function is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
-  /// Prints the memory of the buffers that NCCL registers. Prints nothing
-  /// unless the sizes of the buffers are rounded up.
+  /// Prints the memory of the buffers that NCCL registers, whose sizes are
+  /// rounded up. Prints nothing if no buffer is registered.
   void printRegistered(const runtime::Rounded &registered);
   void print(const std::string &line);
   void warn(const std::string &line);

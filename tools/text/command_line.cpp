@@ -44,8 +44,7 @@ int reportUnknown(const CLI::App &app, const std::string &takes,
 
 } // namespace
 
-// CLI11 may be built without run-time type information, so each catch names the
-// exact type that is thrown.
+// Success and ExtrasError derive from ParseError, so they are caught first.
 bool parseOrReport(CLI::App &app, const std::vector<std::string> &arguments,
                    const std::string &takes, std::ostream &out,
                    std::ostream &err, int &exitCode) {

@@ -122,8 +122,9 @@ public:
   }
 
 private:
-  // Adds the tax to a collective that overlaps compute, and returns the tax,
-  // which the caller also adds to compute.
+  // Compute and a collective that overlap both take longer, by `dataTax` times
+  // the shorter of their times. Adds this time to `collective` and returns it,
+  // so that the caller can add it to compute.
   Seconds addTax(Seconds compute, Seconds &collective) const {
     Seconds lost = dataTax * std::min(compute, collective);
     collective += lost;
