@@ -24,8 +24,9 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
-  bool isLeastSum = false; ///< whether every stage minimises its sum of times
-  bool addsUp = false;     ///< whether the step is that sum: nothing overlaps
+  /// Says whether every sum of times that was minimised reached its bound.
+  bool isLeastSum = false;
+  bool addsUp = false; ///< whether the step is that sum: nothing overlaps
 
   std::vector<SegmentPlan> plans() const;
 };

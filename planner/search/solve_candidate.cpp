@@ -309,6 +309,7 @@ private:
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
+    closed = closed && one.optimal;
     tried.push_back(std::move(one));
     return tried.back().bound;
   }
@@ -376,7 +377,7 @@ private:
     here.boundary = one.boundary;
     here.sharedState = one.shared;
     if (one.form) {
-      here.sumWeights = one.form->weights(config.zeroStage);
+      one.form->setWeights(here);
       return here;
     }
     SumWeights weights =
@@ -429,7 +430,7 @@ private:
     candidate.fullestStage = best->fullestStage;
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
-    candidate.isLeastSum = best->fits && best->optimal;
+    candidate.isLeastSum = best->fits && closed;
     candidate.addsUp = adds;
     candidate.optimal =
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);
@@ -453,6 +454,7 @@ private:
   double sequential;    ///< see StageBound::ofSum
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
+  bool closed = true;   ///< whether every solved sum reached its lower bound
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
   /// Lists the stages by descending number of layers, the order of solving: the
   /// largest stages limit the step most, and other cuts reuse their solutions.

@@ -82,7 +82,6 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
                                   std::vector<bool> &paid) const {
   PhaseTimes times;
   times.reduceStep = reportedTime(segment, setting);
-  StateBytes perElement = stateBytesOf(setting);
   const Mesh &mesh = setting.mesh;
   const std::vector<int> tensorAxes = tensorAxesOf(mesh);
   std::vector<bool> seen(model.parameters.size(), false);
@@ -101,18 +100,15 @@ PhaseTimes ReplicaBounds::timesOf(const SegmentGraph &segment,
       splitsOverTensor |= std::ranges::all_of(tensorAxes, [&](int axis) {
         return placementOf(gatheredLayout, axis) >= 0;
       });
-      auto between = [&](const Layout &from, const Layout &to, double bytes,
-                         double ofSegment = 1.0) {
-        return stateReshardTime(from, to, parameter.shape, bytes, setting,
-                                ofSegment);
+      auto between = [&](const Layout &from, const Layout &to) {
+        return stateReshardTime(from, to, parameter.shape,
+                                parameter.elementBytes, setting);
       };
-      gather.add(between(state.stored, gatheredLayout, parameter.elementBytes));
-      reduce.add(between(gradientLayout(state, mesh), accumulator,
-                         parameter.elementBytes));
-      reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
-                             parameter.ofSegment));
-      gatherStep.add(between(state.owned(), state.stored,
-                             parameter.elementBytes, parameter.ofSegment));
+      gather.add(between(state.stored, gatheredLayout));
+      reduce.add(between(gradientLayout(state, mesh), accumulator));
+      const OnceTraffic once = onceTraffic(parameter, state, setting);
+      reduceStep.add(once.reduce);
+      gatherStep.add(once.gather);
       update.add(updateTime(parameter, state, setting));
       HostTimes host = hostTimes(parameter, state, setting);
       down.add(host.down);

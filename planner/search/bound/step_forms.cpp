@@ -75,7 +75,6 @@ double usesIn(Phase phase, const SegmentGraph &graph, const Tensor &tensor,
 SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
                        const Setting &setting, const Parallelism &config) {
   const Mesh &mesh = setting.mesh;
-  const double gradientBytes = stateBytesOf(setting).gradient;
   bool isKnown = config.tiles == 1;
   PhaseTimes most;
   for (int t : graph.reported) {
@@ -97,17 +96,12 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
     Seconds gather, reduce, gatherOnce, reduceOnce;
     for (const ParameterState &state :
          parameterStates(model, tensor.parameter, setting)) {
-      const auto raise = [&](Seconds &time, const Layout &from,
-                             const Layout &to, double bytes) {
-        time = std::max(time, stateReshardTime(from, to, parameter.shape, bytes,
-                                               setting, parameter.ofSegment));
-      };
       const auto [oneGather, oneReduce] = mostPerUse(parameter, state, setting);
       gather = std::max(gather, oneGather);
       reduce = std::max(reduce, oneReduce);
-      raise(gatherOnce, state.owned(), state.stored, parameter.elementBytes);
-      raise(reduceOnce, accumulatorLayout(state, mesh), state.owned(),
-            gradientBytes);
+      const OnceTraffic once = onceTraffic(parameter, state, setting);
+      gatherOnce = std::max(gatherOnce, once.gather);
+      reduceOnce = std::max(reduceOnce, once.reduce);
     }
     most.gatherForward +=
         usesIn(Phase::forward, graph, tensor, setting) * gather;
@@ -130,18 +124,6 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
   return slice;
 }
 
-/// Counts the transfers between replicas in a step that may overlap compute.
-struct Transfers {
-  double gathers = 1.0;    ///< all-gathers of one weight
-  double reductions = 1.0; ///< reductions of one gradient
-};
-
-Transfers transfersOf(const Parallelism &config) {
-  const auto microBatches = static_cast<double>(config.microBatches());
-  return {config.zeroStage > 2 ? 2.0 * microBatches : 1.0,
-          config.zeroStage > 1 ? microBatches : 1.0};
-}
-
 // Returns whether a segment is repeated and reads a shared parameter, whose
 // cost counts in some of the repeats only.
 bool repeatsShared(const SegmentGraph &segment, const ModelGraph &model) {
@@ -151,81 +133,6 @@ bool repeatsShared(const SegmentGraph &segment, const ModelGraph &model) {
                   model.parameters[at(tensor.parameter)].shared;
          });
 }
-
-} // namespace
-
-std::vector<SumWeights> StepForm::weights(int zeroStage) const {
-  std::vector<SumWeights> all;
-  for (const Segment &one : segments)
-    all.push_back(
-        overlapWeights(one.compute, one.gather, one.reduce, zeroStage));
-  return all;
-}
-
-Seconds StepForm::of(const PricedParts &parts,
-                     const Parallelism &config) const {
-  const auto microBatches = static_cast<double>(config.microBatches());
-  const Transfers transfers = transfersOf(config);
-  Seconds time = fixed;
-  for (const std::vector<PricedRun> &part : parts)
-    for (const PricedRun &run : part) {
-      const SliceTimes slice = sliceWithoutTax(*run.times, config);
-      const Segment &one = segments[at(run.plan->segment)];
-      time += run.count *
-              (one.compute * microBatches * (slice.forward + slice.backward) +
-               one.gather * transfers.gathers * slice.gather +
-               one.reduce * transfers.reductions * slice.reduce +
-               run.times->update);
-    }
-  return time;
-}
-
-StepForm mean(const StepForm &a, const StepForm &b, double share) {
-  const auto between = [&](auto one, auto other) {
-    return (1.0 - share) * one + share * other;
-  };
-  StepForm form;
-  form.fixed = between(a.fixed, b.fixed);
-  for (std::size_t s = 0; s < a.segments.size(); ++s) {
-    const StepForm::Segment &one = a.segments[s], &other = b.segments[s];
-    form.segments.push_back({between(one.compute, other.compute),
-                             between(one.gather, other.gather),
-                             between(one.reduce, other.reduce)});
-  }
-  return form;
-}
-
-// The least value is a concave function of the share: the least of several
-// lines. It is largest at an end or where two lines intersect.
-std::pair<double, Seconds> bestShare(const StepForm &a, const StepForm &b,
-                                     const std::vector<PricedParts> &plans,
-                                     const Parallelism &config) {
-  struct Values {
-    double start, rise;
-  };
-  std::vector<Values> lines;
-  for (const PricedParts &parts : plans) {
-    const double start = a.of(parts, config).value;
-    lines.push_back({start, b.of(parts, config).value - start});
-  }
-  std::vector<double> shares{0.0, 1.0};
-  for (const Values &one : lines)
-    for (const Values &other : lines)
-      if (one.rise != other.rise)
-        shares.push_back(std::clamp(
-            (other.start - one.start) / (one.rise - other.rise), 0.0, 1.0));
-  std::pair<double, Seconds> best{0.0, {-kInfinity}};
-  for (double share : shares) {
-    double least = kInfinity;
-    for (const Values &line : lines)
-      least = std::min(least, line.start + share * line.rise);
-    if (least > best.second.value)
-      best = {share, {least}};
-  }
-  return best;
-}
-
-namespace {
 
 /// Builds the forms of one configuration. A form is the length of a path
 /// through the tasks of the step. The path has all compute, except that
@@ -246,22 +153,23 @@ public:
       : overlaps(theOverlaps), tax(replicaTaxOf(setting, config)),
         zero(config.zeroStage),
         microBatches(static_cast<double>(config.microBatches())),
-        gathers(transfersOf(config).gathers),
-        reductions(transfersOf(config).reductions),
-        sharing(sharingTime(setting, config)) {
+        transfers(transfersOf(config)), sharing(sharingTime(setting, config)) {
     for (std::size_t s = 0; s < model.segments.size(); ++s) {
       const SegmentGraph &segment = model.segments[s];
       SliceTimes slice = sliceWithoutTax(least[s], config);
       SliceTimes most = mostTraffic(segment, model, setting, config);
-      if (repeatsShared(segment, model)) {
+      const bool shares = repeatsShared(segment, model);
+      if (shares) {
         slice.gather = slice.reduce = {};
         most.gather = most.reduce = {kInfinity};
       }
-      segments.push_back({static_cast<double>(segment.repeat),
-                          {slice.forward, slice.gather,
-                           taxOn(slice.forward, slice.gather, most.gather)},
-                          {slice.backward, slice.reduce,
-                           taxOn(slice.backward, slice.reduce, most.reduce)}});
+      const bool isKnown =
+          slice.gather == most.gather && slice.reduce == most.reduce;
+      addPieces(s, segment.repeat, isKnown || shares,
+                overlapOf(slice.forward, slice.gather, most.gather,
+                          zero < 3 && !shares),
+                overlapOf(slice.backward, slice.reduce, most.reduce,
+                          zero < 2 && !shares));
     }
   }
 
@@ -269,167 +177,231 @@ public:
     std::vector<StepForm> forms;
     for (const Place &gathered : placesOf(overlaps.gather))
       for (const Place &reduced : placesOf(overlaps.reduce)) {
-        forms.push_back(form(gathered, reduced, false));
+        forms.push_back(formOf(
+            [&](std::size_t p) { return termsOf(p, gathered, reduced); }));
         if (zero > 1 && overlaps.reduce)
-          forms.push_back(form(gathered, reduced, true));
+          forms.push_back(formOf([&](std::size_t p) {
+            return termsByReductions(p, gathered, reduced);
+          }));
       }
     if (zero > 2 && overlaps.gather)
-      forms.push_back(byGathers());
+      forms.push_back(formOf([&](std::size_t p) { return termsByGathers(p); }));
     return forms;
   }
 
 private:
   /// Says where a path changes between traffic and compute. The traffic covers
-  /// the segments before `segment`, and the compute those after `segment`. The
-  /// path changes within one repeat of `segment`, which both cover.
+  /// the pieces before `piece`, and the compute those after `piece`. The path
+  /// changes within one repeat of `piece`, which both cover.
   struct Place {
-    std::size_t segment = 0;
-    /// Says whether the traffic covers all repeats of `segment`, and the
-    /// compute one of them; otherwise the traffic covers one, and the compute
-    /// all.
+    std::size_t piece = 0;
+    /// Says whether the traffic covers all repeats of `piece`, and the compute
+    /// one of them; otherwise the traffic covers one, and the compute all.
     bool all = false;
 
-    bool computes(std::size_t s) const {
-      return s > segment || (s == segment && !all);
+    bool computes(std::size_t p) const {
+      return p > piece || (p == piece && !all);
     }
   };
 
   struct Overlap {
     Seconds compute, traffic; ///< least times of one repeat
-    Line tax;                 ///< of one transfer
+    /// The tax of one transfer is at least `tax` and limitedTax * min(compute,
+    /// traffic) together; one of the two is 0.
+    Line tax;
+    double limitedTax = 0.0;
   };
-  struct Segment {
+  /// Describes consecutive repeats of a segment that have the same weights.
+  struct Piece {
+    std::size_t segment = 0;
+    bool isFirst = true;  ///< whether the piece has the first repeat
+    bool isOthers = true; ///< whether the piece has the other repeats
     double repeats = 1.0;
     Overlap forward, backward;
   };
 
-  Line taxOn(Seconds compute, Seconds least, Seconds most) const {
+  /// Bounds the part of a path that has one kind of work of a piece, by
+  /// weight * W + tax * min(W, compute) + fixed, where W is this work in the
+  /// step.
+  struct Term {
+    double weight = 0.0, tax = 0.0;
+    Seconds fixed;
+
+    Term operator+(const Term &other) const {
+      return {weight + other.weight, tax + other.tax, fixed + other.fixed};
+    }
+  };
+  /// Holds the terms of one piece.
+  struct Terms {
+    Term compute, gather, reduce;
+  };
+
+  // Adds the pieces of a segment. A path may change within the first repeat.
+  // Unless the traffic of a repeat is known, the first repeat is a piece of its
+  // own, so that its traffic counts as the plan has it.
+  void addPieces(std::size_t segment, int repeats, bool isKnown,
+                 const Overlap &forward, const Overlap &backward) {
+    const bool alone = repeats > 1 && !isKnown;
+    if (alone)
+      pieces.push_back({segment, true, false, 1.0, forward, backward});
+    pieces.push_back({segment, !alone, true,
+                      static_cast<double>(repeats - (alone ? 1 : 0)), forward,
+                      backward});
+  }
+
+  // \param isOnce  whether the traffic runs once a step, and the solver may
+  // compare it with compute
+  Overlap overlapOf(Seconds compute, Seconds least, Seconds most,
+                    bool isOnce) const {
+    if (isOnce && least < compute && compute < most)
+      return {compute, least, {}, tax};
     const Line line = lineBelow(compute, least, most);
-    return {tax * line.slope, tax * line.fixed};
+    return {compute, least, {tax * line.slope, tax * line.fixed}, 0.0};
   }
 
   std::vector<Place> placesOf(bool overlapped) const {
     std::vector<Place> places{{}};
-    for (std::size_t s = 0; overlapped && s < segments.size(); ++s) {
-      if (s > 0)
-        places.push_back({s, false});
-      if (segments[s].repeats > 1.0)
-        places.push_back({s, true});
+    for (std::size_t p = 0; overlapped && p < pieces.size(); ++p) {
+      if (p > 0)
+        places.push_back({p, false});
+      if (pieces[p].repeats > 1.0)
+        places.push_back({p, true});
     }
     return places;
   }
 
-  // \param fromFirst  whether reductions follow the first micro-batch
-  StepForm form(const Place &gathered, const Place &reduced,
-                bool fromFirst) const {
+  template <typename TermsOf> StepForm formOf(TermsOf of) const {
     StepForm form;
     form.fixed = sharing;
-    for (std::size_t s = 0; s < segments.size(); ++s) {
-      const Segment &one = segments[s];
-      StepForm::Segment &weights = form.segments.emplace_back();
-      addCompute(s, gathered, reduced, fromFirst, weights, form);
-      if (!overlaps.gather) {
-        // With ZeRO-3, these all-gathers may run beside reductions.
-        weights.gather = zero < 3 || !fromFirst ? 1.0 : 0.0;
-      } else {
-        // With ZeRO-3, both phases pay the tax of all-gathers.
-        const int left = !gathered.computes(s) + !reduced.computes(s);
-        const double share = zero < 3    ? 1.0
-                             : fromFirst ? 0.0
-                                         : 1.0 - left / gathers;
-        addTax(gathers * one.repeats, one.forward.tax, share, weights.gather,
-               form);
-        addTraffic(s, gathered, one.forward, gathers, weights.gather, form);
-      }
-      if (!overlaps.reduce) {
-        weights.reduce = 1.0;
-        continue;
-      }
-      const double share = zero < 2              ? 1.0
-                           : fromFirst           ? 0.0
-                           : reduced.computes(s) ? 1.0
-                                                 : 1.0 - 1.0 / reductions;
-      addTax(reductions * one.repeats, one.backward.tax, share, weights.reduce,
-             form);
-      addTraffic(s, reduced, one.backward, reductions, weights.reduce, form);
-      if (fromFirst)
-        addTaxed(reductions * one.repeats, one.backward.tax,
-                 1.0 - 1.0 / reductions, weights.reduce, form);
+    form.segments.resize(pieces.back().segment + 1);
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      const Terms terms = of(p);
+      const StepForm::Weights weights{terms.compute.weight, terms.gather.weight,
+                                      terms.reduce.weight, terms.gather.tax,
+                                      terms.reduce.tax};
+      StepForm::Segment &segment = form.segments[pieces[p].segment];
+      segment.gatherLimit = pieces[p].forward.compute;
+      segment.reduceLimit = pieces[p].backward.compute;
+      if (pieces[p].isFirst)
+        segment.first = weights;
+      if (pieces[p].isOthers)
+        segment.others = weights;
+      form.fixed +=
+          terms.compute.fixed + terms.gather.fixed + terms.reduce.fixed;
     }
     return form;
   }
 
-  // Adds the compute of segment `s`. The compute of the phases that traffic may
-  // replace is not known, so the least times bound the rest of that
-  // micro-batch.
-  void addCompute(std::size_t s, const Place &gathered, const Place &reduced,
-                  bool fromFirst, StepForm::Segment &weights,
-                  StepForm &form) const {
-    const Segment &one = segments[s];
-    if (!fromFirst && gathered.computes(s) && reduced.computes(s)) {
-      weights.compute = 1.0;
-      return;
+  // Returns the terms of a path that leaves compute for the first all-gathers
+  // and for the last reductions only.
+  Terms termsOf(std::size_t p, const Place &gathered,
+                const Place &reduced) const {
+    const Piece &one = pieces[p];
+    const int replaced = !gathered.computes(p) + !reduced.computes(p);
+    Terms terms;
+    if (replaced == 0)
+      terms.compute.weight = 1.0;
+    else
+      terms.compute = computeOf(p, gathered, reduced, 1.0 - 1.0 / microBatches);
+    terms.gather.weight = 1.0;
+    if (overlaps.gather) {
+      // With ZeRO-3, both phases pay the tax of all-gathers.
+      const double share = zero < 3 ? 1.0 : 1.0 - replaced / transfers.gathers;
+      terms.gather = taxOf(one, one.forward, transfers.gathers, share) +
+                     trafficOf(p, gathered, one.forward, transfers.gathers);
     }
-    weights.compute = fromFirst ? 0.0 : 1.0 - 1.0 / microBatches;
-    const auto addPhase = [&](const Place &place, Seconds compute) {
-      if (place.computes(s))
-        form.fixed += one.repeats * compute;
-      else if (s == place.segment)
-        form.fixed += compute;
+    terms.reduce.weight = 1.0;
+    if (overlaps.reduce) {
+      const double share = zero < 2 || reduced.computes(p)
+                               ? 1.0
+                               : 1.0 - 1.0 / transfers.reductions;
+      terms.reduce = taxOf(one, one.backward, transfers.reductions, share) +
+                     trafficOf(p, reduced, one.backward, transfers.reductions);
+    }
+    return terms;
+  }
+
+  // Returns the terms of a path with the reductions of all micro-batches, which
+  // follow the first micro-batch. The reductions overlap compute.
+  Terms termsByReductions(std::size_t p, const Place &gathered,
+                          const Place &reduced) const {
+    const Piece &one = pieces[p];
+    Terms terms;
+    terms.compute = computeOf(p, gathered, reduced, 0.0);
+    const bool isOnce = zero < 3; // otherwise they may run beside reductions
+    if (overlaps.gather)
+      terms.gather =
+          trafficOf(p, gathered, one.forward, transfers.gathers) +
+          taxOf(one, one.forward, transfers.gathers, isOnce ? 1.0 : 0.0);
+    else
+      terms.gather.weight = isOnce ? 1.0 : 0.0;
+    terms.reduce = trafficOf(p, reduced, one.backward, transfers.reductions) +
+                   taxed(one, one.backward, transfers.reductions,
+                         1.0 - 1.0 / transfers.reductions);
+    return terms;
+  }
+
+  // Returns the terms of a path with all all-gathers of ZeRO-3, which overlap
+  // compute, and with reductions on the same stream.
+  Terms termsByGathers(std::size_t p) const {
+    const Piece &one = pieces[p];
+    Terms terms;
+    terms.gather = taxed(one, one.forward, transfers.gathers, 1.0);
+    if (overlaps.reduce)
+      terms.reduce = taxed(one, one.backward, transfers.reductions, 1.0);
+    return terms;
+  }
+
+  // Returns the compute of all micro-batches but one, with `weight`, and of
+  // that one as far as `gathered` and `reduced` say. The compute of one phase
+  // is not known, so the least times bound that micro-batch.
+  Term computeOf(std::size_t p, const Place &gathered, const Place &reduced,
+                 double weight) const {
+    const auto phaseOf = [&](const Place &place, Seconds compute) {
+      return place.computes(p)  ? pieces[p].repeats * compute
+             : p == place.piece ? compute
+                                : Seconds{};
     };
-    addPhase(gathered, one.forward.compute);
-    addPhase(reduced, one.backward.compute);
+    return {weight, 0.0,
+            phaseOf(gathered, pieces[p].forward.compute) +
+                phaseOf(reduced, pieces[p].backward.compute)};
   }
 
-  // Adds a share of a line, which bounds the tax of `transfers` transfers.
-  static void addTax(double transfers, const Line &line, double share,
-                     double &weight, StepForm &form) {
-    weight += share * line.slope;
-    form.fixed += share * transfers * line.fixed;
+  // Returns a share of the tax of `count` transfers.
+  static Term taxOf(const Piece &one, const Overlap &phase, double count,
+                    double share) {
+    return {share * phase.tax.slope, share * phase.limitedTax,
+            share * count * one.repeats * phase.tax.fixed};
   }
 
-  // Adds a share of overlapped transfers, which the tax makes longer.
-  static void addTaxed(double transfers, const Line &line, double share,
-                       double &weight, StepForm &form) {
-    weight += share;
-    addTax(transfers, line, share, weight, form);
+  // Returns a share of `count` overlapped transfers, which the tax makes
+  // longer.
+  static Term taxed(const Piece &one, const Overlap &phase, double count,
+                    double share) {
+    return Term{share, 0.0, {}} + taxOf(one, phase, count, share);
   }
 
-  // Adds the traffic of segment `s` that is on the path. Repeats may differ, so
-  // only the least time of a single repeat is known.
-  void addTraffic(std::size_t s, const Place &place, const Overlap &phase,
-                  double times, double &weight, StepForm &form) const {
-    const double repeats = segments[s].repeats;
-    if (s < place.segment ||
-        (s == place.segment && (place.all || repeats == 1.0)))
-      addTaxed(times * repeats, phase.tax, 1.0 / times, weight, form);
-    else if (s == place.segment)
-      form.fixed += (1.0 + phase.tax.slope) * phase.traffic + phase.tax.fixed;
-  }
-
-  // Returns the all-gathers that overlap compute with ZeRO-3.
-  StepForm byGathers() const {
-    StepForm form;
-    form.fixed = sharing;
-    for (const Segment &one : segments) {
-      StepForm::Segment &weights = form.segments.emplace_back();
-      weights.compute = 0.0;
-      addTaxed(gathers * one.repeats, one.forward.tax, 1.0, weights.gather,
-               form);
-      if (overlaps.reduce) // on the same stream
-        addTaxed(reductions * one.repeats, one.backward.tax, 1.0,
-                 weights.reduce, form);
-    }
-    return form;
+  // Returns the traffic of piece `p` that is on the path, one of `count`
+  // transfers. Repeats may differ, so only the least time of one repeat of
+  // several is known.
+  Term trafficOf(std::size_t p, const Place &place, const Overlap &phase,
+                 double count) const {
+    if (p > place.piece)
+      return {};
+    if (p == place.piece && !place.all && pieces[p].repeats > 1.0)
+      return {0.0, 0.0,
+              (1.0 + phase.tax.slope + phase.limitedTax) * phase.traffic +
+                  phase.tax.fixed};
+    return taxed(pieces[p], phase, count, 1.0 / count);
   }
 
   const Overlaps &overlaps;
   const double tax;
   const int zero;
   const double microBatches;
-  const double gathers, reductions; ///< see Transfers
+  const Transfers transfers;
   const Seconds sharing;
-  std::vector<Segment> segments;
+  std::vector<Piece> pieces;
 };
 
 } // namespace

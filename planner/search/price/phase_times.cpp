@@ -100,17 +100,9 @@ private:
 
   void addParameter(const Parameter &parameter, const ParameterState &state,
                     double share) {
-    const Mesh &mesh = setting.mesh;
-    StateBytes perElement = stateBytesOf(setting);
-    times.reduceStep +=
-        stateReshardTime(accumulatorLayout(state, mesh), state.owned(),
-                         parameter.shape, perElement.gradient, setting,
-                         parameter.ofSegment) *
-        share;
-    times.gatherStep +=
-        stateReshardTime(state.owned(), state.stored, parameter.shape,
-                         parameter.elementBytes, setting, parameter.ofSegment) *
-        share;
+    const OnceTraffic once = onceTraffic(parameter, state, setting);
+    times.reduceStep += once.reduce * share;
+    times.gatherStep += once.gather * share;
     times.update += updateTime(parameter, state, setting) * share;
     times.squares += squaresTime(parameter, state, setting) * share;
     HostTimes host = hostTimes(parameter, state, setting);

@@ -306,6 +306,16 @@ double earlyScatterBytes(const Parameter &parameter,
   return 0.0;
 }
 
+OnceTraffic onceTraffic(const Parameter &parameter, const ParameterState &state,
+                        const Setting &setting) {
+  return {
+      stateReshardTime(state.owned(), state.stored, parameter.shape,
+                       parameter.elementBytes, setting, parameter.ofSegment),
+      stateReshardTime(accumulatorLayout(state, setting.mesh), state.owned(),
+                       parameter.shape, stateBytesOf(setting).gradient, setting,
+                       parameter.ofSegment)};
+}
+
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays,
                    const SumWeights &weights) {
@@ -316,18 +326,12 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   }
   StateBytes perElement = stateBytesOf(setting);
   const Mesh &mesh = setting.mesh;
-  Layout accumulator = accumulatorLayout(state, mesh);
   double stored = localBytes(parameter.shape, state.stored, 1, mesh);
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   Cost cost;
+  const OnceTraffic once = onceTraffic(parameter, state, setting);
   Seconds time =
-      weights.reduceOnce *
-          stateReshardTime(accumulator, state.owned(), parameter.shape,
-                           perElement.gradient, setting, parameter.ofSegment) +
-      weights.gatherOnce * stateReshardTime(state.owned(), state.stored,
-                                            parameter.shape,
-                                            parameter.elementBytes, setting,
-                                            parameter.ofSegment);
+      weights.reduceOnce * once.reduce + weights.gatherOnce * once.gather;
   if (setting.updateAddsUp)
     time += weights.update * updateTime(parameter, state, setting);
   if (setting.hostAddsUp)

@@ -114,6 +114,15 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
+/// Holds the times of a parameter's traffic between ranks that runs once a
+/// step.
+struct OnceTraffic {
+  Seconds gather; ///< from the updated shard to the stored layout
+  Seconds reduce; ///< from the accumulator to the optimizer's layout
+};
+OnceTraffic onceTraffic(const Parameter &parameter, const ParameterState &state,
+                        const Setting &setting);
+
 /// Returns the cost of storing and updating one repeat's parameter: the
 /// weighted time per step and the bytes. If `pays` is false, another segment
 /// bears that cost, and the result is only the bytes of this segment's gradient

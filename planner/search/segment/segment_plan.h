@@ -41,6 +41,8 @@ struct SegmentPlan {
   /// not use the parameter.
   std::vector<std::optional<ParameterState>> parameters;
   std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
+
+  bool operator==(const SegmentPlan &) const = default;
 };
 
 /// Returns the plan of one repeat of the segment under an assignment.

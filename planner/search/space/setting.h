@@ -51,11 +51,18 @@ struct SumWeights {
   double gather = 1.0, reduce = 1.0;         ///< in each micro-batch
   double gatherOnce = 1.0, reduceOnce = 1.0; ///< once a step
   double update = 1.0;                       ///< on the device and on the host
+  /// The sum of a repeat also has min(gatherTax * all-gathers, gatherLimit)
+  /// and min(reduceTax * reductions, reduceLimit) of traffic once a step. The
+  /// limits are in seconds.
+  double gatherTax = 0.0, reduceTax = 0.0;
+  double gatherLimit = 0.0, reduceLimit = 0.0;
+
+  bool operator==(const SumWeights &) const = default;
 
   /// Appends the weights to the key of a cache.
   void appendTo(std::vector<std::int64_t> &key) const {
-    for (double one :
-         {compute, local, gather, reduce, gatherOnce, reduceOnce, update})
+    for (double one : {compute, local, gather, reduce, gatherOnce, reduceOnce,
+                       update, gatherTax, reduceTax, gatherLimit, reduceLimit})
       key.push_back(std::bit_cast<std::int64_t>(one));
   }
 };
@@ -95,6 +102,10 @@ struct Setting {
   /// save all values. Prices are averages over the repeats.
   double recomputeShare = 1.0;
   std::vector<SumWeights> sumWeights; ///< by segment; empty: all are 1
+  /// Holds, by segment, the weights of the first repeat on a stage, whose
+  /// traffic cannot overlap the compute of an earlier repeat; empty:
+  /// `sumWeights`.
+  std::vector<SumWeights> firstWeights;
   /// Holds the share of the micro-batches whose gradients of weights count in
   /// the minimised sum. The share is below 1 in the bound of a zero-bubble
   /// schedule, which postpones some of these gradients
@@ -120,6 +131,11 @@ struct Setting {
   SumWeights weightsOf(int segment) const {
     return sumWeights.empty() ? SumWeights{}
                               : sumWeights[static_cast<std::size_t>(segment)];
+  }
+  SumWeights firstWeightsOf(int segment) const {
+    return firstWeights.empty()
+               ? weightsOf(segment)
+               : firstWeights[static_cast<std::size_t>(segment)];
   }
 };
 
@@ -212,10 +228,11 @@ struct SearchOptions {
   double tolerance = 0.0;
   /// Limits the step: slower plans are rejected.
   Seconds atMost{std::numeric_limits<double>::infinity()};
-  /// The search calls `stop` between candidates and between bounds. If `stop`
-  /// returns true, the search stops. If there is no plan yet, the search first
-  /// solves candidates that probably fit, until there is a plan. If `stop` is
-  /// null, the search never stops early.
+  /// The search calls `stop` between candidates, and between batches of lower
+  /// bounds while it computes them. If `stop` returns true, the search stops.
+  /// If there is no plan yet, the search first solves candidates that probably
+  /// fit, until there is a plan. If `stop` is null, the search never stops
+  /// early.
   std::function<bool()> stop;
   /// If set, the search calls `watch` between candidates, on the thread that
   /// started the search. An exception ends the search.

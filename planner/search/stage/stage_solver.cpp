@@ -3,8 +3,11 @@
 #include "planner/search/stage/stage_solver.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "planner/integers.h"
+#include "planner/search/segment/once_tax.h"
+#include "planner/search/segment/step_link.h"
 
 namespace mtplan::planner {
 
@@ -16,21 +19,27 @@ bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
   });
 }
 
+// Reads the runs of the chain. Neighbours of one segment with equal layouts are
+// one run: two links may belong to one segment, and assignments may differ in
+// variables that are no layouts.
 std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
                                   const std::vector<HeldSegment> &held,
                                   const std::vector<Run> &runs) {
   std::vector<SegmentPlan> plans;
-  int link = -1, first = 0;
   for (const Run &run : runs) {
     const HeldSegment &one = held[at(run.link)];
-    if (run.link != link)
-      first = 0;
-    link = run.link;
     SegmentPlan plan =
         readAssignment(graph, one.segment, *one.problem, run.assignment);
-    plan.first += first;
     plan.count = run.count;
-    first += run.count;
+    if (!plans.empty() && plans.back().segment == one.segment) {
+      SegmentPlan same = plans.back();
+      std::tie(same.first, same.count) = std::pair(plan.first, plan.count);
+      if (same == plan) {
+        plans.back().count += run.count;
+        continue;
+      }
+      plan.first = plans.back().first + plans.back().count;
+    }
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -56,62 +65,6 @@ bool passesThrough(const ModelGraph &graph) {
 }
 
 } // namespace
-
-Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
-                const Setting &setting, int repeats) {
-  Link link = unit.link;
-  link.repeat = repeats;
-  auto microBatches = static_cast<double>(setting.microBatches);
-  for (std::size_t t = 0; t < unit.scales.size(); ++t) {
-    CostTable &table = link.problem.tables[t];
-    const auto [costScale, recomputed, parameter, ofWeights, isWeighted] =
-        unit.scales[t];
-    if (recomputed) {
-      for (double &seconds : table.time)
-        seconds *= 1.0 + setting.recomputeShare;
-      for (double &bytes : table.memory)
-        bytes *= 1.0 - setting.recomputeShare;
-    }
-    if (costScale == CostScale::perMicroBatch) {
-      const double weight = isWeighted ? 1.0 : unit.computeWeight;
-      for (double &seconds : table.time)
-        if (seconds < kInfinity)
-          seconds *= weight * microBatches;
-      for (double &bytes : table.memory)
-        bytes *= setting.inFlight;
-    } else if (costScale == CostScale::carriedOut) {
-      for (double &bytes : table.memory)
-        bytes *= setting.inFlight * std::min(setting.parts, repeats) / repeats;
-    } else if (costScale == CostScale::perChunk) {
-      for (double &bytes : table.memory)
-        bytes *=
-            static_cast<double>(std::min(setting.parts, repeats)) / repeats;
-    } else if (costScale == CostScale::sharedByRepeats) {
-      for (std::vector<double> *costs : {&table.time, &table.memory})
-        for (double &cost : *costs)
-          cost /= repeats;
-    } else if (costScale == CostScale::accumulation) {
-      const auto &states = unit.parameterStates[at(parameter)];
-      for (std::size_t s = 0; s < states.size(); ++s)
-        table.time[s] = unit.computeWeight *
-                        accumulationTime(model.parameters[at(parameter)],
-                                         states[s], setting)
-                            .value;
-    }
-    if (ofWeights)
-      for (double &seconds : table.time)
-        seconds *= setting.weightsShare;
-  }
-  return link;
-}
-
-SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
-                                   const Setting &setting,
-                                   const std::vector<bool> &owner) {
-  SegmentProblem problem = unitProblem(model, segment, setting, owner);
-  problem.link = scaledLink(problem, model, setting, problem.link.repeat);
-  return problem;
-}
 
 StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
                          const Parallelism &theConfig, StageCache &theCache)
@@ -184,8 +137,10 @@ StageCache::Key StageSolver::unitKey() const {
 
 StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
   StageCache::Key key = unitKey();
-  for (std::size_t s = 0; s < repeats.size(); ++s)
-    setting.weightsOf(static_cast<int>(s)).appendTo(key);
+  for (int s = 0; at(s) < repeats.size(); ++s) {
+    setting.weightsOf(s).appendTo(key);
+    setting.firstWeightsOf(s).appendTo(key);
+  }
   key.push_back(static_cast<std::int64_t>(setting.recomputeShare * 1e9));
   key.push_back(static_cast<std::int64_t>(setting.weightsShare * 1e9));
   key.push_back(config.microBatches());
@@ -194,26 +149,42 @@ StageCache::Key StageSolver::stageKey(const std::vector<int> &repeats) const {
   return key;
 }
 
-// The first segment that reads a shared parameter bears the parameter's cost.
+const SegmentProblem &StageSolver::unitOf(int segment,
+                                          const SumWeights &weights,
+                                          const std::vector<bool> &owner) {
+  StageCache::Key key = unitKey();
+  weights.appendTo(key);
+  key.push_back(segment);
+  key.insert(key.end(), owner.begin(), owner.end());
+  auto [entry, isNew] = cache.units.try_emplace(std::move(key));
+  if (isNew) {
+    Setting weighted = setting;
+    weighted.sumWeights.assign(graph.segments.size(), weights);
+    entry->second = unitProblem(graph, segment, weighted, owner);
+    addOnceTax(entry->second, graph, segment, weighted, owner);
+  }
+  return entry->second;
+}
+
+// The first segment that reads a shared parameter bears the parameter's cost. A
+// first repeat with weights of its own is a link of its own.
 std::vector<HeldSegment>
 StageSolver::problemsOf(const std::vector<int> &repeats) {
   std::vector<bool> owner(graph.parameters.size(), true);
   std::vector<HeldSegment> held;
-  for (std::size_t s = 0; s < repeats.size(); ++s) {
-    if (repeats[s] == 0)
+  for (int s = 0; at(s) < repeats.size(); ++s) {
+    if (repeats[at(s)] == 0)
       continue;
-    auto segment = static_cast<int>(s);
-    StageCache::Key key = unitKey();
-    setting.weightsOf(segment).appendTo(key);
-    key.push_back(segment);
-    key.insert(key.end(), owner.begin(), owner.end());
-    auto [entry, isNew] = cache.units.try_emplace(std::move(key));
-    if (isNew)
-      entry->second = unitProblem(graph, segment, setting, owner);
-    held.push_back({segment, &entry->second});
+    const SumWeights first = setting.firstWeightsOf(s),
+                     rest = setting.weightsOf(s);
+    const int alone = first == rest ? 0 : 1, others = repeats[at(s)] - alone;
+    if (alone > 0)
+      held.push_back({s, &unitOf(s, first, owner), alone});
+    if (others > 0)
+      held.push_back({s, &unitOf(s, rest, owner), others});
+    const std::vector<int> &read = held.back().problem->parameterVariables;
     for (std::size_t p = 0; p < owner.size(); ++p)
-      if (entry->second.parameterVariables[p] >= 0 &&
-          graph.parameters[p].shared)
+      if (read[p] >= 0 && graph.parameters[p].shared)
         owner[p] = false;
   }
   return held;
@@ -307,12 +278,13 @@ private:
     larger.bound = solution.lowerBound;
     RepeatWorkspace worst;
     const Run *cause = nullptr;
-    for (std::size_t r = 0; r < found.runs.size(); ++r)
-      if (RepeatWorkspace one =
-              workspaceOf(stage.graph, found.runs[r], stage.setting);
+    for (const Run &run : solution.runs)
+      if (RepeatWorkspace one = workspaceOf(
+              stage.graph, readRuns(stage.graph, held, {run}).front(),
+              stage.setting);
           one.bytes > worst.bytes) {
         worst = std::move(one);
-        cause = &solution.runs[r];
+        cause = &run;
       }
     if (const double most = worst.bytes.value;
         most > part.reserve * (1 + 1e-12)) {
@@ -397,8 +369,8 @@ ChainProblem StageSolver::chainOf(const std::vector<HeldSegment> &held,
                                   const std::vector<int> &repeats) const {
   ChainProblem chain;
   for (const HeldSegment &one : held)
-    chain.links.push_back(
-        scaledLink(*one.problem, graph, setting, repeats[at(one.segment)]));
+    chain.links.push_back(scaledLink(*one.problem, graph, setting, one.repeats,
+                                     repeats[at(one.segment)]));
   return chain;
 }
 

@@ -15,16 +15,6 @@
 
 namespace mtplan::planner {
 
-/// Returns a link of `repeats` repeats of the segment, with the costs of a
-/// step.
-Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
-                const Setting &setting, int repeats);
-
-/// Returns a segment's problem with the costs of a step.
-SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
-                                   const Setting &setting,
-                                   const std::vector<bool> &owner);
-
 /// Holds the strategies of a stage, or the reason why there are none.
 struct StageSolution {
   enum class Outcome : std::uint8_t {
@@ -98,12 +88,15 @@ public:
 
   /// Returns, by segment, the least time that one repeat takes in a step, over
   /// all plans of the stage; 0 for segments that the stage does not have.
+  /// \pre Setting::firstWeights is empty
   std::vector<Seconds> leastTimes(const std::vector<int> &repeats);
 
 private:
   StageCache::Key unitKey() const;
   StageCache::Key stageKey(const std::vector<int> &repeats) const;
   std::vector<HeldSegment> problemsOf(const std::vector<int> &repeats);
+  const SegmentProblem &unitOf(int segment, const SumWeights &weights,
+                               const std::vector<bool> &owner);
   ChainProblem chainOf(const std::vector<HeldSegment> &held,
                        const std::vector<int> &repeats) const;
   Bytes reserveOf(const std::vector<HeldSegment> &held,

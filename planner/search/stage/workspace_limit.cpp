@@ -77,7 +77,10 @@ double workspaceReserve(const ModelGraph &graph,
                         const Setting &setting) {
   const Mesh &mesh = setting.mesh;
   double most = 0.0, inputs = 0.0;
+  int before = -1;
   for (const HeldSegment &one : held) {
+    if (one.segment == std::exchange(before, one.segment))
+      continue;
     const SegmentGraph &segment = graph.segments[at(one.segment)];
     std::vector<int> tiles = tilesOfTensors(graph, segment, setting);
     for (std::size_t o = 0; o < segment.ops.size(); ++o)

@@ -18,9 +18,11 @@
 
 namespace mtplan::planner {
 
+/// Describes consecutive repeats of a segment that a stage holds.
 struct HeldSegment {
   int segment = 0;
   const SegmentProblem *problem = nullptr;
+  int repeats = 1;
 };
 
 /// Returns the bytes that any plan reserves for transient values: the inputs,

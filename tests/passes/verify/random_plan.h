@@ -29,6 +29,7 @@
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
 #include "planner/search/segment/segment_plan.h"
+#include "planner/search/segment/step_link.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "planner/search/stage/stage_solver.h"
 #include "planner/solve/chain_solver.h"

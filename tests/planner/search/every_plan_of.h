@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "planner/search/segment/step_link.h"
 #include "planner/search/stage/stage_solver.h"
 #include "tests/planner/search/space/space_case.h"
 #include "tests/planner/solve/exhaustive.h"

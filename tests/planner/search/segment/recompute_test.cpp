@@ -5,6 +5,7 @@
 #include "planner/cost/compute_cost.h"
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
+#include "planner/search/segment/step_link.h"
 #include "planner/search/space/segment_runs.h"
 #include "planner/search/stage/stage_solver.h"
 #include "tests/planner/cost/op_case.h"

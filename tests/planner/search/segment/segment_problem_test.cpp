@@ -10,6 +10,7 @@
 
 #include "planner/graph/op_graph.h"
 #include "planner/search/search.h"
+#include "planner/search/segment/step_link.h"
 #include "planner/search/stage/stage_solver.h"
 #include "tests/planner/graph_check.h"
 #include "tests/planner/plain_times.h"

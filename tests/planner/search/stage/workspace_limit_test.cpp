@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/search/segment/segment_plan.h"
+#include "planner/search/segment/step_link.h"
 #include "planner/search/stage/stage_solver.h"
 #include "tests/planner/random_model.h"
 #include "tests/planner/search/space/space_case.h"
