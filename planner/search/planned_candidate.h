@@ -24,7 +24,7 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
-  /// Says whether every sum of times that was minimised reached its bound.
+  /// Says whether the sum of this plan and all forms reached their bounds.
   bool isLeastSum = false;
   bool addsUp = false; ///< whether the step is that sum: nothing overlaps
 

@@ -309,7 +309,7 @@ private:
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
       }
     }
-    closed = closed && one.optimal;
+    closed = closed && (one.optimal || !one.form);
     tried.push_back(std::move(one));
     return tried.back().bound;
   }
@@ -430,7 +430,7 @@ private:
     candidate.fullestStage = best->fullestStage;
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
-    candidate.isLeastSum = best->fits && closed;
+    candidate.isLeastSum = best->fits && best->optimal && closed;
     candidate.addsUp = adds;
     candidate.optimal =
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);
@@ -454,7 +454,7 @@ private:
   double sequential;    ///< see StageBound::ofSum
   bool adds;            ///< whether the streams' times add up to the step
   bool limited = false; ///< whether memory limited some stage
-  bool closed = true;   ///< whether every solved sum reached its lower bound
+  bool closed = true;   ///< whether every minimised form reached its bound
   std::vector<std::vector<PipelinePart>> held; ///< by stage: its virtual stages
   /// Lists the stages by descending number of layers, the order of solving: the
   /// largest stages limit the step most, and other cuts reuse their solutions.
