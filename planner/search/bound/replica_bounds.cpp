@@ -38,9 +38,7 @@ Seconds reportedTime(const SegmentGraph &segment, const Setting &setting) {
               (factor.split == Split::batch || factor.size % ranks == 0) &&
               contains(setting.rules[at(axis)].splits, factor.split))
             made = withPlacement(made, axis, kPartial);
-      time += reshardTime(made, Layout::replicated(made.dims.size()),
-                          segment.tensors[at(t)].shape, kReportedBytes,
-                          setting.mesh, *setting.machine);
+      time += reportedReduction(segment.tensors[at(t)], made, setting);
     }
   return time;
 }

@@ -1,4 +1,4 @@
-//===- step_form.cpp - A linear lower bound of a one-stage step -----------===//
+//===- step_form.cpp - A lower bound of a step with one stage -------------===//
 
 #include "planner/search/bound/step_form.h"
 

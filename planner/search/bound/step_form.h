@@ -1,4 +1,4 @@
-//===- step_form.h - A linear lower bound of a one-stage step ---*- C++ -*-===//
+//===- step_form.h - A lower bound of a step with one stage -----*- C++ -*-===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_BOUND_STEP_FORM_H
 #define MTPLAN_PLANNER_SEARCH_BOUND_STEP_FORM_H
@@ -49,6 +49,7 @@ struct StepForm {
 };
 
 /// Returns (1 - share) * a + share * b.
+/// \pre both have the same limits
 StepForm mean(const StepForm &a, const StepForm &b, double share);
 
 /// Returns the share for which the least value of mean(a, b, share) over the

@@ -1,4 +1,4 @@
-//===- step_forms.cpp - Linear lower bounds of a one-stage step -----------===//
+//===- step_forms.cpp - Lower bounds of a step with one stage -------------===//
 
 #include "planner/search/bound/step_forms.h"
 
@@ -79,13 +79,11 @@ SliceTimes mostTraffic(const SegmentGraph &graph, const ModelGraph &model,
   PhaseTimes most;
   for (int t : graph.reported) {
     const Tensor &tensor = graph.tensors[at(t)];
-    const Layout replicated = Layout::replicated(tensor.shape.size());
-    Layout partial = replicated;
+    Layout partial = Layout::replicated(tensor.shape.size());
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
       if (mesh.axes[axis].size > 1)
         partial = withPlacement(partial, static_cast<int>(axis), kPartial);
-    most.reduceStep += reshardTime(partial, replicated, tensor.shape,
-                                   kReportedBytes, mesh, *setting.machine);
+    most.reduceStep += reportedReduction(tensor, partial, setting);
   }
   std::vector<bool> seen(model.parameters.size(), false);
   for (const Tensor &tensor : graph.tensors) {

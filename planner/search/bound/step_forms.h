@@ -1,12 +1,11 @@
-//===- step_forms.h - Linear lower bounds of a one-stage step ---*- C++ -*-===//
+//===- step_forms.h - Lower bounds of a step with one stage -----*- C++ -*-===//
 //
 // With one pipeline stage, compute overlaps traffic of parameters and gradients
 // between replicas. The step takes at least the length of every path through
 // its tasks. A path has compute and traffic, and what compute loses while a
-// collective runs beside it (replicaTaxOf()). Its length is linear in the times
-// of the segments, once a line bounds this loss. Every weighted mean of such
-// lengths is a lower bound, too, and the solver of sums minimises it over all
-// plans.
+// collective runs beside it (replicaTaxOf()). A line bounds this loss, unless
+// the traffic runs once a step (StepForm). Every weighted mean of such lengths
+// is a lower bound, too, and the solver of sums minimises it over all plans.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,12 +38,9 @@ public:
       times.backward.compute += readBack;
       times.weightGradient += readBack;
     }
-    for (int t : segment.reported) {
-      const Tensor &tensor = segment.tensors[at(t)];
-      times.reduceStep += reshardTime(
-          *plan.made[at(t)], Layout::replicated(tensor.shape.size()),
-          tensor.shape, kReportedBytes, setting.mesh, *setting.machine);
-    }
+    for (int t : segment.reported)
+      times.reduceStep +=
+          reportedReduction(segment.tensors[at(t)], *plan.made[at(t)], setting);
     for (std::size_t p = 0; p < plan.parameters.size(); ++p)
       if (plan.parameters[p] && !(model.parameters[p].shared && paid[p])) {
         paid[p] = true;

@@ -2,10 +2,7 @@
 
 #include "planner/search/segment/once_tax.h"
 
-#include <algorithm>
-
 #include "planner/integers.h"
-#include "planner/search/segment/reshard_prices.h"
 
 namespace mtplan::planner {
 
@@ -78,14 +75,13 @@ void addOnceTax(SegmentProblem &problem, const ModelGraph &model, int segment,
       const int t = graph.ops[o].results[r].tensor;
       if (!contains(graph.reported, t))
         continue;
-      const Tensor &tensor = graph.tensors[at(t)];
       std::vector<double> reductions;
       for (const Strategy &strategy : problem.strategies[o])
         reductions.push_back(
-            reshardTime(
+            reportedReduction(
+                graph.tensors[at(t)],
                 resultLayout(graph.ops[o], strategy, static_cast<int>(r)),
-                Layout::replicated(tensor.shape.size()), tensor.shape,
-                kReportedBytes, setting.mesh, *setting.machine)
+                setting)
                 .value);
       reduce.addTraffic(static_cast<int>(o), reductions, CostScale::perStep);
     }

@@ -12,7 +12,8 @@ namespace mtplan::planner {
 /// Adds to a segment's problem the terms of SumWeights::gatherTax and
 /// SumWeights::reduceTax. Each term is the smaller of two costs, so a Boolean
 /// variable chooses between the two. The problem's minimum is exact, because
-/// both costs are sums over parameters. The variables come after all others.
+/// one cost is a sum over parameters and reported values, and the other is a
+/// constant. The variables come after all others.
 /// \param owner  see unitProblem()
 void addOnceTax(SegmentProblem &problem, const ModelGraph &model, int segment,
                 const Setting &setting, const std::vector<bool> &owner);

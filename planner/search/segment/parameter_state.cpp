@@ -306,6 +306,13 @@ double earlyScatterBytes(const Parameter &parameter,
   return 0.0;
 }
 
+Seconds reportedReduction(const Tensor &tensor, const Layout &made,
+                          const Setting &setting) {
+  return reshardTime(made, Layout::replicated(tensor.shape.size()),
+                     tensor.shape, kReportedBytes, setting.mesh,
+                     *setting.machine);
+}
+
 OnceTraffic onceTraffic(const Parameter &parameter, const ParameterState &state,
                         const Setting &setting) {
   return {

@@ -39,6 +39,11 @@ Bytes tiedGradientBytes(const Parameter &parameter, const ParameterState &state,
 /// double precision.
 inline constexpr double kReportedBytes = 8;
 
+/// Returns the time of this reduction.
+/// \param made  the layout in which an operator makes the value
+Seconds reportedReduction(const Tensor &tensor, const Layout &made,
+                          const Setting &setting);
+
 /// Returns whether samples, positions or experts may split some dimension.
 bool splitsWithData(const Parameter &parameter);
 

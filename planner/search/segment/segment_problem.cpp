@@ -232,11 +232,10 @@ private:
       CostTable table{{makers[at(t)].variable}, {}, {}};
       for (int layout : makers[at(t)].layouts)
         table.time.push_back(
-            reshardTime(result.domains[at(t)].layouts[at(layout)],
-                        Layout::replicated(tensor.shape.size()), tensor.shape,
-                        kReportedBytes, setting.mesh, *setting.machine)
-                .value *
-            weights.reduceOnce);
+            weights.reduceOnce *
+            reportedReduction(tensor, result.domains[at(t)].layouts[at(layout)],
+                              setting)
+                .value);
       add(std::move(table), {CostScale::perStep});
     }
   }

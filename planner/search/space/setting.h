@@ -51,9 +51,9 @@ struct SumWeights {
   double gather = 1.0, reduce = 1.0;         ///< in each micro-batch
   double gatherOnce = 1.0, reduceOnce = 1.0; ///< once a step
   double update = 1.0;                       ///< on the device and on the host
-  /// The sum of a repeat also has min(gatherTax * all-gathers, gatherLimit)
-  /// and min(reduceTax * reductions, reduceLimit) of traffic once a step. The
-  /// limits are in seconds.
+  /// StageSolver also adds min(gatherTax * all-gathers, gatherLimit) and
+  /// min(reduceTax * reductions, reduceLimit) of each repeat's traffic once a
+  /// step. The limits are in seconds.
   double gatherTax = 0.0, reduceTax = 0.0;
   double gatherLimit = 0.0, reduceLimit = 0.0;
 

@@ -3,7 +3,6 @@
 #include "planner/search/stage/stage_solver.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "planner/integers.h"
 #include "planner/search/segment/once_tax.h"
@@ -21,7 +20,7 @@ bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
 
 // Reads the runs of the chain. Neighbours of one segment with equal layouts are
 // one run: two links may belong to one segment, and assignments may differ in
-// variables that are no layouts.
+// variables that are not layouts.
 std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
                                   const std::vector<HeldSegment> &held,
                                   const std::vector<Run> &runs) {
@@ -30,16 +29,17 @@ std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
     const HeldSegment &one = held[at(run.link)];
     SegmentPlan plan =
         readAssignment(graph, one.segment, *one.problem, run.assignment);
-    plan.count = run.count;
     if (!plans.empty() && plans.back().segment == one.segment) {
-      SegmentPlan same = plans.back();
-      std::tie(same.first, same.count) = std::pair(plan.first, plan.count);
-      if (same == plan) {
-        plans.back().count += run.count;
+      SegmentPlan &before = plans.back();
+      plan.first = before.first;
+      plan.count = before.count;
+      if (plan == before) {
+        before.count += run.count;
         continue;
       }
-      plan.first = plans.back().first + plans.back().count;
+      plan.first += before.count;
     }
+    plan.count = run.count;
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -278,14 +278,17 @@ private:
     larger.bound = solution.lowerBound;
     RepeatWorkspace worst;
     const Run *cause = nullptr;
-    for (const Run &run : solution.runs)
-      if (RepeatWorkspace one = workspaceOf(
-              stage.graph, readRuns(stage.graph, held, {run}).front(),
-              stage.setting);
-          one.bytes > worst.bytes) {
+    for (const Run &run : solution.runs) {
+      const HeldSegment &of = held[at(run.link)];
+      RepeatWorkspace one = workspaceOf(
+          stage.graph,
+          readAssignment(stage.graph, of.segment, *of.problem, run.assignment),
+          stage.setting);
+      if (one.bytes > worst.bytes) {
         worst = std::move(one);
         cause = &run;
       }
+    }
     if (const double most = worst.bytes.value;
         most > part.reserve * (1 + 1e-12)) {
       const HeldSegment &one = held[at(cause->link)];

@@ -58,8 +58,8 @@ private:
   /// The key is StageSolver::stageKey(). A deque keeps references to solutions
   /// valid.
   std::map<Key, std::deque<Solved>> known;
-  /// The key is StageSolver::unitKey(), the segment and the owners of
-  /// parameters.
+  /// The key is StageSolver::unitKey(), the weights, the segment and the
+  /// owners of parameters.
   std::map<Key, SegmentProblem> units;
   /// The key is StageSolver::stageKey() and the micro-batches in flight.
   std::map<Key, Bytes> leastMemories;
