@@ -77,7 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
     Meshes, EmulatedOverlaps,
     ::testing::Values(
         std::vector<std::string>{"--gpus", "2", "--dp", "2"},
-        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--tp", "2"},
+        // With all splits, overlap changes the best strategies and the sums.
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--tp", "2",
+                                 "--splits", "column,row,head,vocab"},
         std::vector<std::string>{"--gpus", "4", "--dp", "2", "--pp", "2"},
         std::vector<std::string>{"--gpus", "4", "--dp", "2", "--cp", "2"},
         std::vector<std::string>{"--gpus", "2", "--dp", "2", "--zero", "1"},
