@@ -104,6 +104,8 @@ public:
                                  "whose names end in _again.") +
         whereUsed("row.", " A loop over a table of `buf` treats the tensors of "
                           "each row alike.") +
+        whereUsed("apart(", " apart(x, y) is the number of elements from the "
+                            "start of x to the start of y.") +
         " Comments have the model's operator, then its shapes on one rank" +
         whereUsed("[B/dp, T, C]", ": [B/dp, T, C] is a tensor whose samples "
                                   "are split over the ranks of dp") +
@@ -199,12 +201,10 @@ private:
                                "with several"
                              : "") +
         ", and may hold reduced gradients after the last backward. kWorkspace "
-        "holds "
-        "everything else, such as the gradients of "
-        "activations, in bytes that are shared by turns. Scratch memory of "
+        "holds everything else, such as the gradients of activations, in bytes "
+        "that are shared by turns. No arena holds the scratch memory of "
         "kernels" +
-        whereUsed("send(now", " and the copies of sent tensors") +
-        " are outside the arenas.");
+        whereUsed("send(now", " or the copies of sent tensors") + ".");
   }
 
   /// Writes the order in which each stage runs the forward (F) and the backward

@@ -41,7 +41,7 @@ double PlanPool::cutoff() const {
 std::int64_t PlanPool::mostPoints(const PlannedCandidate &plan,
                                   double fastest) const {
   const double least = plan.lowerBound.value;
-  if (plan.optimal || plan.isLeastSum || least >= fastest * (1 - 1e-9))
+  if (plan.optimal || plan.sumsAreClosed || least >= fastest * (1 - 1e-9))
     return 0;
   return plan.addsUp && fastest > least * (1 + smallGap) ? kManyPoints
                                                          : kFewPoints;

@@ -24,8 +24,9 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this configuration is faster
   bool optimal = false;
-  /// Says whether the sum of this plan and all forms reached their bounds.
-  bool isLeastSum = false;
+  /// Says whether the solver proved its minima: of the sum that this plan
+  /// minimises, and of all forms (StepForm).
+  bool sumsAreClosed = false;
   bool addsUp = false; ///< whether the step is that sum: nothing overlaps
 
   std::vector<SegmentPlan> plans() const;

@@ -187,7 +187,8 @@ private:
     return attemptSums(one, least, limits, rejection);
   }
 
-  // Finds other plans of a step with one stage, if the bound is not near.
+  // Minimises weighted sums of times, in place of a form, to find other plans
+  // with one stage, until the bound is within 0.1 % of the cutoff.
   Seconds attemptSums(Attempt one, Seconds least, SolveLimits limits,
                       Rejection &rejection) {
     constexpr double kFar = 1e-3;
@@ -430,7 +431,7 @@ private:
     candidate.fullestStage = best->fullestStage;
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
-    candidate.isLeastSum = best->fits && best->optimal && closed;
+    candidate.sumsAreClosed = best->fits && best->optimal && closed;
     candidate.addsUp = adds;
     candidate.optimal =
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);

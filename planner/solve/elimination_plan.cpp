@@ -98,6 +98,11 @@ bool hasInfinity(const CostTable &table) {
 constexpr double kWorkPerRepetition = 300e3;
 constexpr double kMostRepetitions = 16.0;
 
+/// A variable with two values and at least this number of neighbours is
+/// eliminated last by one of the orders. Until then, it doubles tables, but it
+/// does not affect the order of the other variables.
+constexpr std::size_t kManyNeighbours = 8;
+
 class Graph {
 public:
   Graph(const std::vector<int> &sizes,
@@ -202,6 +207,50 @@ EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
   return result;
 }
 
+double workOf(Graph graph, const std::vector<int> &order) {
+  double work = 0.0;
+  for (int variable : order) {
+    work += graph.tableSize(variable);
+    graph.eliminate(variable);
+  }
+  return work;
+}
+
+// Returns the order of least work among greedy orders of all variables.
+EliminationOrder leastGreedy(const std::vector<int> &domains,
+                             const std::vector<std::vector<int>> &scopes,
+                             const std::vector<int> &keep) {
+  Graph graph(domains, scopes, keep);
+  auto byTable = [](const Graph &g, int v) { return g.tableSize(v); };
+  EliminationOrder best =
+      greedy(graph, domains.size(), false, kInfinity, byTable);
+  double repetitions =
+      std::min(best.work / kWorkPerRepetition, kMostRepetitions);
+
+  auto keepBetter = [&best](EliminationOrder candidate) {
+    if (candidate.work < best.work)
+      best = std::move(candidate);
+  };
+  auto byFill = [](const Graph &g, int v) { return g.fill(v); };
+  keepBetter(greedy(graph, domains.size(), true, best.work, byFill));
+
+  std::mt19937_64 random(1);
+  auto unit = [&random] {
+    return static_cast<double>(random() >> 11U) * 0x1p-53;
+  };
+  auto byTableRoughly = [&unit](const Graph &g, int v) {
+    return g.tableSize(v) * (1.0 + 4.0 * unit());
+  };
+  auto byFillRoughly = [&unit](const Graph &g, int v) {
+    return (g.fill(v) + 1.0) * (1.0 + unit());
+  };
+  for (int i = 0; i < static_cast<int>(repetitions); ++i) {
+    keepBetter(greedy(graph, domains.size(), false, best.work, byTableRoughly));
+    keepBetter(greedy(graph, domains.size(), true, best.work, byFillRoughly));
+  }
+  return best;
+}
+
 } // namespace
 
 LiveValues liveValues(const Problem &problem) {
@@ -253,35 +302,27 @@ LiveValues liveValues(const Problem &problem) {
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,
                                  const std::vector<int> &keep) {
-  Graph graph(domains, scopes, keep);
-  auto byTable = [](const Graph &g, int v) { return g.tableSize(v); };
-  EliminationOrder best =
-      greedy(graph, domains.size(), false, kInfinity, byTable);
-  double repetitions =
-      std::min(best.work / kWorkPerRepetition, kMostRepetitions);
+  EliminationOrder best = leastGreedy(domains, scopes, keep);
+  const Graph graph(domains, scopes, keep);
+  std::vector<int> late;
+  for (int v = 0; v < static_cast<int>(domains.size()); ++v)
+    if (graph.has(v) && domains[v] == 2 &&
+        graph.neighbours(v).size() >= kManyNeighbours)
+      late.push_back(v);
+  if (late.empty())
+    return best;
 
-  auto keepBetter = [&best](EliminationOrder candidate) {
-    if (candidate.work < best.work)
-      best = std::move(candidate);
-  };
-  auto byFill = [](const Graph &g, int v) { return g.fill(v); };
-  keepBetter(greedy(graph, domains.size(), true, best.work, byFill));
-
-  std::mt19937_64 random(1);
-  auto unit = [&random] {
-    return static_cast<double>(random() >> 11U) * 0x1p-53;
-  };
-  auto byTableRoughly = [&unit](const Graph &g, int v) {
-    return g.tableSize(v) * (1.0 + 4.0 * unit());
-  };
-  auto byFillRoughly = [&unit](const Graph &g, int v) {
-    return (g.fill(v) + 1.0) * (1.0 + unit());
-  };
-  for (int i = 0; i < static_cast<int>(repetitions); ++i) {
-    keepBetter(greedy(graph, domains.size(), false, best.work, byTableRoughly));
-    keepBetter(greedy(graph, domains.size(), true, best.work, byFillRoughly));
-  }
-  return best;
+  std::vector<int> absent = keep;
+  absent.insert(absent.end(), late.begin(), late.end());
+  std::vector<std::vector<int>> others = scopes;
+  for (std::vector<int> &scope : others)
+    std::erase_if(scope, [&](int variable) {
+      return std::ranges::find(late, variable) != late.end();
+    });
+  EliminationOrder order = leastGreedy(domains, others, absent);
+  order.order.insert(order.order.end(), late.begin(), late.end());
+  order.work = workOf(graph, order.order);
+  return order.work < best.work ? order : best;
 }
 
 } // namespace mtplan::planner

@@ -34,8 +34,9 @@ struct EliminationOrder {
 
 /// Returns the order of least work among greedy orders: by the smallest joined
 /// table, by the least fill and, if the first order is costly, by perturbations
-/// of these scores from a fixed seed. Ties are broken by index. `keep` may
-/// repeat variables.
+/// of these scores from a fixed seed. Variables with two values and many
+/// neighbours are also tried as the last ones. Ties are broken by index. `keep`
+/// may repeat variables.
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,
                                  const std::vector<int> &keep);

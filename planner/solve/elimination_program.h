@@ -20,8 +20,9 @@
 
 namespace mtplan::planner {
 
-/// Holds the sum of one or more of the problem's cost tables, over a scope of
-/// live values.
+/// Describes a table in the arena that receives the sum of one or more of the
+/// problem's cost tables. It has one entry for each combination of live values
+/// of the variables in its scope.
 struct Leaf {
   struct Part {
     int table = 0;

@@ -46,8 +46,8 @@ CandidateBounds candidateBounds(const ModelGraph &model,
 void boundByMicroBatch(Candidate &candidate, const Parallelism &once,
                        Bounds &bounds, const Relaxation &relaxation);
 
-/// Raises the bound of a prepared configuration by Relaxation::stepOf(), and
-/// sets Candidate::relaxed.
+/// Raises the bound of a prepared configuration to the quick bound of
+/// Relaxation::stepOf() if that is larger, and sets Candidate::relaxed.
 void boundByRelaxation(Candidate &candidate, Relaxation &relaxation);
 
 } // namespace mtplan::planner

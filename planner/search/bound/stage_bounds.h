@@ -73,9 +73,9 @@ double shareWithoutTraffic(const SearchOptions &options,
 /// which begins after micro-batch 0 has passed all stages forward and the later
 /// stages backward. Until then, the stage runs its own forward of micro-batch
 /// 0, which counts in its compute, and at most the forwards of its warm-up. All
-/// its other compute follows. A forward takes at most the stage's compute of
-/// one micro-batch less the least backward. addZeroBubbleBounds() adds this
-/// bound for a zero-bubble schedule.
+/// its other compute follows. In one micro-batch, the forward takes at most
+/// the stage's compute minus the least time of the backward.
+/// addZeroBubbleBounds() adds this bound for a zero-bubble schedule.
 /// \param problem  lower bounds of every plan's times
 std::vector<StageBound> stageBounds(const StepProblem &problem);
 
@@ -85,8 +85,9 @@ std::vector<StageBound> stageBounds(const StepProblem &problem);
 /// Until its last backward ends, stage s runs all its compute except the
 /// gradients of weights of s + 1 micro-batches. The last backwards of the
 /// previous stages follow, then the gradients of weights, the reductions and
-/// the update of stage 0. The gradients of weights of one micro-batch take at
-/// most the stage's compute of one micro-batch less the least time of the rest.
+/// the update of stage 0. In one micro-batch, the gradients of weights take at
+/// most the stage's compute minus the least times of the forward and of the
+/// gradients of inputs.
 /// \param problem  least times, with backward as the sum of its two parts
 void addZeroBubbleBounds(const StepProblem &problem,
                          std::vector<StageBound> &bounds);

@@ -3,6 +3,7 @@
 #include "planner/search/bound/step_form.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "planner/integers.h"
 
@@ -19,6 +20,8 @@ void StepForm::setWeights(Setting &setting) const {
   setting.firstWeights.clear();
   for (const Segment &one : segments) {
     const auto sumOf = [&](const Weights &weights) {
+      assert(weights.gatherTax == 0.0 || setting.zeroStage < 3);
+      assert(weights.reduceTax == 0.0 || setting.zeroStage < 2);
       SumWeights sum = overlapWeights(weights.compute, weights.gather,
                                       weights.reduce, setting.zeroStage);
       sum.gatherTax = weights.gatherTax;

@@ -148,7 +148,7 @@ public:
   FormsBuilder(const ModelGraph &model, const std::vector<PhaseTimes> &least,
                const Setting &setting, const Parallelism &config,
                const Overlaps &theOverlaps)
-      : overlaps(theOverlaps), tax(replicaTaxOf(setting, config)),
+      : overlaps(theOverlaps), taxShare(replicaTaxOf(setting, config)),
         zero(config.zeroStage),
         microBatches(static_cast<double>(config.microBatches())),
         transfers(transfersOf(config)), sharing(sharingTime(setting, config)) {
@@ -247,14 +247,17 @@ private:
                       backward});
   }
 
-  // \param isOnce  whether the traffic runs once a step, and the solver may
-  // compare it with compute
+  // Returns the overlap of one repeat's compute with one transfer.
+  // \param least, most  bounds of the transfer's time over all plans
+  // \param isOnce  whether the transfer runs once a step, so that the solver
+  // may compare its time with `compute`
   Overlap overlapOf(Seconds compute, Seconds least, Seconds most,
                     bool isOnce) const {
     if (isOnce && least < compute && compute < most)
-      return {compute, least, {}, tax};
+      return {compute, least, {}, taxShare};
     const Line line = lineBelow(compute, least, most);
-    return {compute, least, {tax * line.slope, tax * line.fixed}, 0.0};
+    return {
+        compute, least, {taxShare * line.slope, taxShare * line.fixed}, 0.0};
   }
 
   std::vector<Place> placesOf(bool overlapped) const {
@@ -394,7 +397,7 @@ private:
   }
 
   const Overlaps &overlaps;
-  const double tax;
+  const double taxShare; ///< see replicaTaxOf()
   const int zero;
   const double microBatches;
   const Transfers transfers;

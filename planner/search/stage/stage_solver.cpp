@@ -3,6 +3,7 @@
 #include "planner/search/stage/stage_solver.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "planner/integers.h"
 #include "planner/search/segment/once_tax.h"
@@ -347,9 +348,10 @@ private:
     return found;
   }
 
-  /// These limit the number of parts, the values of one cause, and the entries
-  /// that an elimination joins if causes are forbidden. Parts beyond these
-  /// limits are not solved, but their lower bounds count.
+  /// These constants limit the number of parts, the number of values in one
+  /// forbidden combination (Forbidden), and the entries that an elimination
+  /// joins after combinations are forbidden. Parts beyond these limits are not
+  /// solved, but their lower bounds count.
   static constexpr int kMostParts = 32;
   static constexpr std::size_t kMostValues = 16;
   static constexpr double kMostWork = 1e5;
@@ -416,6 +418,7 @@ Bytes StageSolver::leastMemory(const std::vector<int> &repeats,
 }
 
 std::vector<Seconds> StageSolver::leastTimes(const std::vector<int> &repeats) {
+  assert(setting.firstWeights.empty() && "one segment has one link");
   const std::vector<HeldSegment> held = problemsOf(repeats);
   std::vector<Seconds> times(repeats.size());
   if (someDomainIsEmpty(held))

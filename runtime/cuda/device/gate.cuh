@@ -187,8 +187,9 @@ inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
   return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
 }
 
-/// Queues the slots [samples][positions][experts]; a slot is -1 if the token
-/// does not choose the expert.
+/// Launches the kernels that write `slots` [samples][positions][experts]: the
+/// token's number in the expert's queue, or -1 if the token does not choose the
+/// expert.
 template <typename R>
 void moeSlots(cudaStream_t stream, const Operand &logits, std::int32_t *slots,
               std::int64_t samples, std::int64_t positions,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -169,6 +170,31 @@ TEST(SolveElimination, OrderCountsTheTablesItCreates) {
       planElimination({2, 2, 2, 2}, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}, {});
   EXPECT_EQ(plan.order, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(plan.work, 8 + 8 + 4 + 2);
+}
+
+// A variable with two values that shares a table with every other variable at
+// most doubles the work, because it can be eliminated last.
+TEST(SolveElimination, HubsOfTwoValuesDoubleTheWork) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 50; ++round) {
+    constexpr int kOthers = 40;
+    std::vector<int> domains;
+    std::vector<std::vector<int>> scopes;
+    for (int v = 0; v < kOthers; ++v) {
+      domains.push_back(3 + static_cast<int>(random() % 8));
+      for (int i = 0; v > 0 && i < 2; ++i)
+        scopes.push_back(
+            {static_cast<int>(random() % static_cast<unsigned>(v)), v});
+    }
+    const double work = planElimination(domains, scopes, {}).work;
+    const int hub = kOthers;
+    for (int v = 0; v < kOthers; ++v)
+      scopes.push_back({v, hub});
+    domains.push_back(2);
+    const EliminationOrder plan = planElimination(domains, scopes, {});
+    EXPECT_LE(plan.work, 2 * work + 2);
+    EXPECT_EQ(plan.order.size(), domains.size());
+  }
 }
 
 TEST(SolveElimination, RejectsTablesThatWouldNotFit) {

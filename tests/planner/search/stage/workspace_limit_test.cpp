@@ -122,5 +122,28 @@ TEST(Forbid, ValuesDecideAboutTheWorkspace) {
   EXPECT_GT(buffered, 5);
 }
 
+// All repeats of a segment read the same inputs, whether one link holds the
+// repeats or two.
+TEST(WorkspaceReserve, CountsInputsOncePerSegment) {
+  RandomModel random(1);
+  ModelGraph model = random.model(3, 1, 1);
+  SegmentGraph &first = model.segments[0];
+  ASSERT_TRUE(std::ranges::any_of(first.ops[0].operands, [&](const Use &use) {
+    return first.tensors[at(use.tensor)].kind == TensorKind::input;
+  }));
+  first.repeat = 3;
+  const Machine machine = roundMachine();
+  const SearchOptions options;
+  Parallelism config;
+  config.microBatch = RandomModel::kSamples;
+  config.globalBatch = 8;
+  const Setting setting = settingOf(options, machine, config);
+  const SegmentProblem problem = buildSegmentProblem(
+      model, 0, setting, std::vector<bool>(model.parameters.size(), true));
+  EXPECT_EQ(
+      workspaceReserve(model, {{0, &problem, 1}, {0, &problem, 2}}, setting),
+      workspaceReserve(model, {{0, &problem, 3}}, setting));
+}
+
 } // namespace
 } // namespace mtplan::planner
