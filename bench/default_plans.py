@@ -12,6 +12,8 @@ CHECK is one of
   gaps    prints the gap, the time and the memory of the default search for
           every example and for random models, 20 by default, and checks that
           no gap is above 0.1 %;
+  train   checks that the default plan of every tiny example trains on 1, 2, 4
+          and 8 CPU ranks with the losses of one rank;
   lines   checks that train.cu of the default plan of every dense decoder has at
           most 1,200 lines.
 
@@ -224,6 +226,43 @@ def check_gaps(binary, draw, count, folder):
     return faults
 
 
+def check_training(binary, draw, count, folder):
+    """Checks losses of three steps in single precision, ignoring `draw` and `count`."""
+    most = 1e-6
+    runs = faults = 0
+    worst = 0.0
+    for path in sorted((ROOT / "examples").glob("tiny-*.json")):
+        alone = []
+        for ranks in (1, 2, 4, 8):
+            into = pathlib.Path(folder) / f"{path.stem}-{ranks}"
+            metrics = into / "metrics.jsonl"
+            compiled = [binary / "mtplan", path, "--gpus", str(ranks),
+                        "--hardware", "cpu", "--global-batch", "8",
+                        "--precision", "fp32", "-o", into]
+            trains = [binary / "mtrun", into, "--data", "synthetic", "--steps",
+                      "3", "--metrics", metrics]
+            for command in (compiled, trains):
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode != 0:
+                    break
+            losses = []
+            if done.returncode == 0:
+                lines = map(json.loads, metrics.read_text().splitlines())
+                losses = [line["loss"] for line in lines if "loss" in line]
+            alone = alone or losses
+            runs += 1
+            apart = (max(abs(a - b) / b for a, b in zip(losses, alone))
+                     if len(losses) == len(alone) == 3 else float("inf"))
+            worst = max(worst, apart)
+            if apart > most:
+                faults += 1
+                print(f"{path.stem} on {ranks}: losses {losses}, alone {alone}"
+                      f"{done.stderr[-400:]}")
+    print(f"train: {runs} default plans, losses at most {worst:.2g} apart "
+          f"(bound {most:g}), {faults} fail")
+    return faults
+
+
 def check_lines(binary, draw, count, folder):
     """Prints the number of lines of each program, ignoring `draw` and `count`."""
     most, faults, programs = 1200, 0, 0
@@ -246,8 +285,9 @@ def check_lines(binary, draw, count, folder):
     return faults
 
 
-CHECKS = {"lines": (check_lines, 0), "typed": (check_typed, 1000), "prove": (check_proofs, 200),
-          "gaps": (check_gaps, 20)}
+CHECKS = {"typed": (check_typed, 1000), "prove": (check_proofs, 200),
+          "gaps": (check_gaps, 20), "train": (check_training, 0),
+          "lines": (check_lines, 0)}
 
 
 def main():
