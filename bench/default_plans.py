@@ -236,15 +236,12 @@ def check_training(binary, draw, count, folder):
         for ranks in (1, 2, 4, 8):
             into = pathlib.Path(folder) / f"{path.stem}-{ranks}"
             metrics = into / "metrics.jsonl"
-            compiled = [binary / "mtplan", path, "--gpus", str(ranks),
-                        "--hardware", "cpu", "--global-batch", "8",
-                        "--precision", "fp32", "-o", into]
-            trains = [binary / "mtrun", into, "--data", "synthetic", "--steps",
-                      "3", "--metrics", metrics]
-            for command in (compiled, trains):
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode != 0:
-                    break
+            run_file(binary, path, ["--gpus", str(ranks), "--hardware", "cpu",
+                                    "--global-batch", "8", "--precision",
+                                    "fp32", "-o", str(into)])
+            done = subprocess.run(
+                [binary / "mtrun", into, "--data", "synthetic", "--steps", "3",
+                 "--metrics", metrics], capture_output=True, text=True)
             losses = []
             if done.returncode == 0:
                 lines = map(json.loads, metrics.read_text().splitlines())

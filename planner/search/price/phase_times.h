@@ -93,8 +93,8 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const Setting &setting);
 
 /// Holds the seconds of one step on the busiest stage, by cause. All members
-/// before `step` add up to `step`. The comments of PhaseParts
-/// explain the members from `compute` to `exchange`.
+/// before `step` add up to `step`. The comments of PhaseParts explain the
+/// members from `compute` to `exchange`.
 struct StepTime {
   /// Adds the parts of both phases, multiplied by `times`. `data` and the
   /// members after it do not change.
