@@ -76,6 +76,15 @@ double kernelsOf(const Op &op, const OpRun &run, const Device &device,
   return 1;
 }
 
+} // namespace
+
+double launchesOf(const Op &op, const OpRun &run, const Device &device,
+                  const Software &software) {
+  return run.inProduct ? 0 : run.tiles * kernelsOf(op, run, device, software);
+}
+
+namespace {
+
 Seconds gaps(const Op &op, const OpRun &run, const Device &device,
              const Software &software) {
   return kernelsOf(op, run, device, software) *

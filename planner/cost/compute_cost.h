@@ -26,6 +26,10 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software);
 
+/// Returns the number of kernels that `op` launches.
+double launchesOf(const Op &op, const OpRun &run, const Device &device,
+                  const Software &software);
+
 /// Returns the time to add to computeTime if the producer of the fused operand
 /// gives its result the layout `made`. The two are fused only if `made` is the
 /// layout that `op` reads. The result is 0 if the two operators are fused or

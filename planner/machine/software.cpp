@@ -8,6 +8,23 @@
 
 namespace mtplan::planner {
 
+Machine machineUnder(const Software &software, Machine machine) {
+  Device &device = machine.device;
+  const double products = software.reached.products;
+  device.gemmEfficiency *= products;
+  device.gemmEfficiencyFp8 *= products;
+  for (double &efficiency : device.ownGemmEfficiency)
+    efficiency *= products;
+  for (std::size_t l = 1; l < machine.levels.size(); ++l) {
+    NetworkLevel &level = machine.levels[l];
+    level.bandwidth = level.bandwidth * software.reached.network;
+    level.pointToPoint = level.pointToPoint * software.reached.network;
+    level.reductionBandwidth =
+        level.reductionBandwidth * software.reached.network;
+  }
+  return machine;
+}
+
 const MeasuredKernels *measuredOf(const Software &software,
                                   const Device &device) {
   const MeasuredKernels &kernels = device.kernels;

@@ -138,6 +138,9 @@ struct CastTraffic {
 /// Holds figures of the tensor axis's collectives between operators.
 struct TensorTraffic {
   double copies = 0.0; ///< tensor copies after each collective
+  /// Multiply the times of the collectives: of groups within a node, and of
+  /// groups that span nodes.
+  double slowdown = 1.0, slowdownAcrossNodes = 1.0;
   /// These are the shares of the time of collectives and copies that are hidden
   /// beside products that run in tiles.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
@@ -158,6 +161,30 @@ struct OverlapRules {
   /// An overlapped collective delays compute by `tax` times the collective's
   /// time. taxOneRankPerNode applies to groups with one rank per node.
   double tax = 0.0, taxOneRankPerNode = 0.0;
+};
+
+/// Holds times for which the host of an eager framework is busy. The host
+/// launches work ahead of the device. If launching a phase takes longer than
+/// the device's work, the launches set the time of the phase.
+struct HostLaunch {
+  Seconds kernel;     ///< of one kernel
+  Seconds collective; ///< of a collective between two operators
+  /// One of these is added to `collective` for each rank of its group, if the
+  /// group spans nodes, the run has pipeline stages, or both.
+  Seconds perRankAcrossNodes, perRankPipelined, perRankPipelinedAcrossNodes;
+  Seconds message; ///< added to each message between stages
+  /// These are added to each step, for work that no phase contains; the second
+  /// only if replicas share the optimizer's state.
+  Seconds step, shardedStep;
+  bool operator==(const HostLaunch &) const = default;
+};
+
+/// Holds the rates that the software's libraries reach, relative to the figures
+/// of the machine file.
+struct ReachedRates {
+  double products = 1.0; ///< of large matrix products
+  double network = 1.0;  ///< of collectives and messages between nodes
+  bool operator==(const ReachedRates &) const = default;
 };
 
 struct Software {
@@ -183,7 +210,12 @@ struct Software {
   /// If set, the host waits for each kernel, and blockingLaunch replaces
   /// Device::launch as the gap between kernels.
   std::optional<Seconds> blockingLaunch;
+  HostLaunch host; ///< 0 if the host is never slower than the device
+  ReachedRates reached;
 };
+
+/// Returns the machine with the rates that the software reaches.
+Machine machineUnder(const Software &software, Machine machine);
 
 /// Returns the shares of peak on `device`: the measured shares or, if there are
 /// none, the software's entry for the device's name, else the entry for its

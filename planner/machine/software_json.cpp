@@ -25,6 +25,8 @@ constexpr base::NumberRange kPart{0, 1, false};
 constexpr base::NumberRange kDelay{0, 1e6, true};     // us
 constexpr base::NumberRange kBucket{0, 1e6, false};   // MB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
+constexpr base::NumberRange kSlowdown{0, 100, true};
+constexpr base::NumberRange kReached{0, 10, true};
 constexpr base::NumberRange kReads{0, 16, false};
 constexpr base::NumberRange kTransfers{1, 16, false};
 constexpr base::NumberRange kHead{1, 65'536, false};
@@ -102,6 +104,9 @@ template <typename File> void visit(File &file, CastTraffic &casts) {
 
 template <typename File> void visit(File &file, TensorTraffic &tensor) {
   file.number("copies", kBytes, tensor.copies);
+  file.rare("slowdown", kSlowdown, tensor.slowdown, 1.0);
+  file.rare("slowdown_across_nodes", kSlowdown, tensor.slowdownAcrossNodes,
+            1.0);
   file.number("hidden_forward", kPart, tensor.hiddenForward);
   file.number("hidden_backward", kPart, tensor.hiddenBackward);
   file.rare("fp8_share", kShare, tensor.fp8, 1.0);
@@ -113,6 +118,25 @@ template <typename File> void visit(File &file, OverlapRules &overlap) {
   file.flag("reduce", overlap.reduce);
   file.number("tax", kPart, overlap.tax);
   file.number("tax_one_rank_per_node", kPart, overlap.taxOneRankPerNode);
+}
+
+template <typename File> void visit(File &file, HostLaunch &host) {
+  auto delay = [&](const char *key, Seconds &time) {
+    file.rare(key, kDelay, time.value, 0.0, kMicro);
+  };
+  delay("kernel_us", host.kernel);
+  delay("collective_us", host.collective);
+  delay("per_rank_across_nodes_us", host.perRankAcrossNodes);
+  delay("per_rank_pipelined_us", host.perRankPipelined);
+  delay("per_rank_pipelined_across_nodes_us", host.perRankPipelinedAcrossNodes);
+  delay("message_us", host.message);
+  delay("step_us", host.step);
+  delay("sharded_step_us", host.shardedStep);
+}
+
+template <typename File> void visit(File &file, ReachedRates &reached) {
+  file.rare("products", kReached, reached.products, 1.0);
+  file.rare("network", kReached, reached.network, 1.0);
 }
 
 template <typename File> void visit(File &file, Software &software) {
@@ -131,6 +155,8 @@ template <typename File> void visit(File &file, Software &software) {
   file.number("pipeline_transfers", kTransfers, software.transfers);
   file.flag("scatters_sends", software.scattersSends);
   file.delay("blocking_launch_us", software.blockingLaunch);
+  file.rareObject("host", software.host);
+  file.rareObject("reached_rates", software.reached);
 }
 
 class ObjectReader {

@@ -39,7 +39,8 @@ public:
       : graph(g), options(o), config(h), cache(c), setting(settingOf(o, m, h)),
         microBatches(static_cast<double>(h.microBatches())),
         sequential(shareWithoutTraffic(o, h)),
-        adds(h.pp == 1 && sequential == 1.0 && setting.updateAddsUp) {
+        adds(h.pp == 1 && sequential == 1.0 && setting.updateAddsUp &&
+             o.software->host == HostLaunch{}) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
     held.resize(at(config.pp));
     std::vector<int> layers(at(config.pp));

@@ -37,7 +37,10 @@ struct SliceTimes {
 
 struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
-  Seconds sendForward;            ///< of the output, to the next virtual stage
+  /// Holds the part of the forward and backward of all slices in which the
+  /// device waits for the host's launches.
+  Seconds launch;
+  Seconds sendForward;  ///< of the output, to the next virtual stage
   Seconds sendBackward; ///< of the input's gradient, to the previous one
   /// These are the times of offload, once a step: the copy of gradients to the
   /// host, the optimizer's update on the host, and the copy of parameters back.

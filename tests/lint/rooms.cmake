@@ -22,7 +22,7 @@ set(FOLDERS base planner planner/graph planner/fit planner/solve planner/simulat
     runtime/plan runtime/communicator runtime/random runtime/reference runtime/cpu
     runtime/cuda runtime/cuda/loaded runtime/cuda/standalone runtime/safetensors
     runtime/weights runtime tools tools/text tools/exchange tools/driver
-    tools/report tools/command tools/validate tools/run python)
+    tools/report tools/runs tools/command tools/validate tools/run python)
 set(base_QUOTED base/)
 set(base_ANGLED nlohmann/)
 set(planner_QUOTED planner/ base/)
@@ -92,11 +92,14 @@ set(tools/driver_ANGLED nlohmann/ fmt/)
 set(tools/report_QUOTED base/ tools/report/ tools/driver/ tools/exchange/ tools/text/
     passes/ planner/ mlir/ llvm/)
 set(tools/report_ANGLED nlohmann/ fmt/)
-set(tools/command_QUOTED base/ tools/command/ tools/report/ tools/driver/
+set(tools/runs_QUOTED base/ tools/runs/ tools/driver/ tools/text/ passes/
+    planner/ ir/ mlir/ llvm/)
+set(tools/runs_ANGLED nlohmann/ fmt/)
+set(tools/command_QUOTED base/ tools/command/ tools/report/ tools/runs/ tools/driver/
     tools/exchange/ tools/text/ passes/ planner/ runtime/data/ mlir/ llvm/)
 set(tools/command_ANGLED CLI/ fmt/)
-set(tools/validate_QUOTED base/ tools/validate/ tools/driver/ tools/text/ passes/
-    planner/ ir/ runtime/data/ mlir/ llvm/)
+set(tools/validate_QUOTED base/ tools/validate/ tools/runs/ tools/driver/ tools/text/
+    planner/ runtime/data/)
 set(tools/validate_ANGLED nlohmann/ CLI/ fmt/)
 set(tools/run_QUOTED base/ tools/run/ tools/exchange/ tools/text/ planner/ runtime/)
 set(tools/run_ANGLED nlohmann/ CLI/ fmt/ sys/)

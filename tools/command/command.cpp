@@ -55,6 +55,7 @@ Examples:
 
   # A machine file from what was measured on yours
   mtplan fit-hardware measurements.json -o machine.json
+  mtplan fit-software runs.csv -o software.json
 
 Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 )";
@@ -417,6 +418,8 @@ int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
                std::ostream &err, const Terminal &terminal) {
   if (!arguments.empty() && arguments.front() == kFitHardware)
     return runFitHardware({arguments.begin() + 1, arguments.end()}, out, err);
+  if (!arguments.empty() && arguments.front() == kFitSoftware)
+    return runFitSoftware({arguments.begin() + 1, arguments.end()}, out, err);
   int exitCode = kDone;
   std::optional<Flags> flags = parseArguments(arguments, out, err, exitCode);
   if (!flags)

@@ -43,6 +43,16 @@ inline constexpr const char *kFitHardware = "fit-hardware";
 int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
                    std::ostream &err);
 
+/// If the first argument is this word, mtplan runs runFitSoftware().
+inline constexpr const char *kFitSoftware = "fit-software";
+
+/// Fits a software file to measured runs. With -o FILE, the software goes to
+/// FILE and the report to `out`; otherwise, the software goes to `out` and the
+/// report to `err`.
+/// \returns the exit status
+int runFitSoftware(const std::vector<std::string> &arguments, std::ostream &out,
+                   std::ostream &err);
+
 } // namespace mtplan::tools
 
 #endif // MTPLAN_TOOLS_COMMAND_COMMAND_H

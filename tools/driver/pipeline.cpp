@@ -150,6 +150,8 @@ private:
       if (problem->softwareText.empty())
         problem->softwareText = planner::softwareText(request.software);
       problem->software = planner::parseSoftware(problem->softwareText);
+      problem->machine =
+          planner::machineUnder(problem->software, problem->machine);
     } catch (const planner::SoftwareError &error) {
       addLines(error.what(), request.software, errors);
     }

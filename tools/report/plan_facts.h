@@ -30,6 +30,7 @@ inline constexpr TimeTerm kTimeTerms[] = {
     {"data communication", &planner::StepTime::data},
     {"pipeline", &planner::StepTime::pipeline},
     {"host", &planner::StepTime::host},
+    {"host launches", &planner::StepTime::launch},
     {"local copies", &planner::StepTime::local},
     {"update", &planner::StepTime::update}};
 

@@ -75,6 +75,7 @@ Json breakdownJson(const planner::StepTime &time) {
           {"data_communication", time.data.value},
           {"pipeline", time.pipeline.value},
           {"host", time.host.value},
+          {"host_launches", time.launch.value},
           {"local_copies", time.local.value},
           {"update", time.update.value}};
 }

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "tools/validate/row_price.h"
+#include "tools/runs/row_price.h"
 
 namespace mtplan::tools {
 

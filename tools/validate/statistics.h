@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/validate/row_price.h"
+#include "tools/runs/row_price.h"
 
 namespace mtplan::tools {
 

@@ -14,6 +14,7 @@
 #include "tools/text/text_file.h"
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"
+#include "tools/validate/few_shot.h"
 
 namespace mtplan::tools {
 
@@ -24,6 +25,8 @@ struct ValidateFlags {
   std::string group;
   std::vector<std::string> only;
   bool json = false, beat = false;
+  std::optional<std::size_t> fewShot;
+  std::string software;
 };
 
 void addFlags(CLI::App &app, ValidateFlags &flags) {
@@ -38,6 +41,14 @@ void addFlags(CLI::App &app, ValidateFlags &flags) {
   app.add_flag("--beat", flags.beat,
                "instead, plan each model on its cluster with everything open, "
                "and compare with the published runs, all by our prices");
+  app.add_option("--few-shot", flags.fewShot,
+                 "instead, fit the software of each source to this many of its "
+                 "runs on small clusters, and predict the others")
+      ->type_name("K");
+  app.add_option("--software", flags.software,
+                 "the preset or file that prices all runs, or from which "
+                 "--few-shot starts (default: each source's own)")
+      ->type_name("NAME|FILE");
   app.add_option("--group", flags.group,
                  "with --beat, only part N of M of the models and clusters")
       ->type_name("N/M");
@@ -137,8 +148,10 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
              (one.found || !one.fitting);
     });
     page = beatMarkdown(all, baseName(flags.csv));
+  } else if (errors.empty() && flags.fewShot) {
+    out << fewShotText(fewShot(asked, *flags.fewShot, flags.software));
   } else if (errors.empty()) {
-    RowPricer pricer;
+    RowPricer pricer(flags.software);
     for (const RunRow &row : asked)
       rows.push_back(pricer.price(row));
     if (!flags.report.empty())
@@ -152,7 +165,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     err << "error: " << flags.csv << ": " << fault << '\n';
   if (!errors.empty())
     return printErrors(errors, err);
-  if (!flags.beat)
+  if (!flags.beat && !flags.fewShot)
     out << (flags.json ? accuracyJson(rows) : accuracyText(rows));
   if (!faults.empty())
     return kBadInput;

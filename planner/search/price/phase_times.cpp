@@ -60,6 +60,17 @@ private:
       times.backward.compute += time * setting.recomputeShare;
     if (makesWeightGradients(segment, op))
       times.weightGradient += time;
+    addLaunches(
+        op.phase, opRecomputed[o],
+        launchesOf(op, runs[o], setting.machine->device, *setting.software) *
+            setting.software->host.kernel);
+  }
+
+  void addLaunches(Phase phase, bool recomputed, Seconds time) {
+    (phase == Phase::forward ? times.launchForward : times.launchBackward) +=
+        time;
+    if (recomputed)
+      times.launchBackward += time * setting.recomputeShare;
   }
 
   void addConversion(const PlannedConversion &conversion) {
@@ -67,32 +78,35 @@ private:
     bool forward = conversion.phase == Phase::forward;
     bool gradient = isGradient[at(conversion.tensor)];
     bool passed = tensor.kind == TensorKind::activation && !gradient;
-    forEachStep(conversion.from, conversion.to, tensor.shape, setting.mesh,
-                [&](const StepMove &step, double elements) {
-                  Seconds time =
-                      passed ? exposedTime(step, elements, tensor.elementBytes,
+    forEachStep(
+        conversion.from, conversion.to, tensor.shape, setting.mesh,
+        [&](const StepMove &step, double elements) {
+          Seconds time = passed
+                             ? exposedTime(step, elements, tensor.elementBytes,
                                            conversion.phase, setting)
                              : stateTime(step, elements, tensor.elementBytes,
                                          setting, tiles[at(conversion.tensor)]);
-                  AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
-                  Seconds PhaseParts::*part =
-                      !isCollective(step.kind)    ? &PhaseParts::local
-                      : role == AxisRole::tensor  ? &PhaseParts::tensor
-                      : role == AxisRole::context ? &PhaseParts::context
-                                                  : &PhaseParts::exchange;
-                  bool ofReplicas = part == &PhaseParts::context ||
-                                    part == &PhaseParts::exchange;
-                  if (ofReplicas && tensor.kind == TensorKind::parameter) {
-                    (forward ? times.gatherForward : times.gatherBackward) +=
-                        time;
-                  } else if (ofReplicas && gradient) {
-                    times.reduce += time;
-                  } else {
-                    partsOf(conversion.phase).*part += time;
-                    if (forward && tensorRecomputed[at(conversion.tensor)])
-                      times.backward.*part += time * setting.recomputeShare;
-                  }
-                });
+          AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
+          Seconds PhaseParts::*part =
+              !isCollective(step.kind)    ? &PhaseParts::local
+              : role == AxisRole::tensor  ? &PhaseParts::tensor
+              : role == AxisRole::context ? &PhaseParts::context
+                                          : &PhaseParts::exchange;
+          addLaunches(conversion.phase,
+                      forward && tensorRecomputed[at(conversion.tensor)],
+                      launchTime(step));
+          bool ofReplicas =
+              part == &PhaseParts::context || part == &PhaseParts::exchange;
+          if (ofReplicas && tensor.kind == TensorKind::parameter) {
+            (forward ? times.gatherForward : times.gatherBackward) += time;
+          } else if (ofReplicas && gradient) {
+            times.reduce += time;
+          } else {
+            partsOf(conversion.phase).*part += time;
+            if (forward && tensorRecomputed[at(conversion.tensor)])
+              times.backward.*part += time * setting.recomputeShare;
+          }
+        });
   }
 
   void addParameter(const Parameter &parameter, const ParameterState &state,
@@ -106,6 +120,23 @@ private:
     times.host.down += host.down * share;
     times.host.update += host.update * share;
     times.host.up += host.up * share;
+  }
+
+  Seconds launchTime(const StepMove &step) const {
+    const HostLaunch &host = setting.software->host;
+    if (!isCollective(step.kind))
+      return host.kernel;
+    const int size = setting.mesh.axes[at(step.axis)].size;
+    const bool isPipelined = setting.devices > setting.mesh.ranks();
+    const bool spansNodes =
+        size * setting.mesh.stride(step.axis) > setting.machine->devicesPerNode;
+    Seconds perRank;
+    if (isPipelined)
+      perRank =
+          spansNodes ? host.perRankPipelinedAcrossNodes : host.perRankPipelined;
+    else if (spansNodes)
+      perRank = host.perRankAcrossNodes;
+    return host.collective + size * perRank;
   }
 
   PhaseParts &partsOf(Phase phase) {

@@ -43,6 +43,9 @@ struct PhaseTimes {
   Seconds update;     ///< AdamW and `squares` on the device, once a step
   Seconds squares;    ///< squaring gradients for the norm, once a step
   HostTimes host;     ///< the offloaded part of the update, once a step
+  /// Holds the times in which the host launches the work of a phase
+  /// (Software::host).
+  Seconds launchForward, launchBackward;
 };
 
 Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
@@ -104,9 +107,12 @@ struct StepTime {
   Seconds local;
   Seconds tensor, context;
   Seconds exchange;
-  Seconds data;     ///< exposed traffic of parameters and gradients
-  Seconds update;   ///< the optimizer's update on the device
-  Seconds host;     ///< exposed time of offload
+  Seconds data;   ///< exposed traffic of parameters and gradients
+  Seconds update; ///< the optimizer's update on the device
+  Seconds host;   ///< exposed time of offload
+  /// Holds the time in which the device waits for the host's launches, and
+  /// HostLaunch::step.
+  Seconds launch;
   Seconds pipeline; ///< waits for other stages: bubble, messages
   Seconds step;
 };

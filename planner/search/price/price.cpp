@@ -108,7 +108,37 @@ public:
     // The receiver is the rank of the next stage with the same index. The
     // simulator has two sends per micro-batch, one forward and one backward.
     time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
-    return time * (software.transfers / 2.0);
+    return time * (software.transfers / 2.0) + software.host.message;
+  }
+
+  /// Lengthens the slices of `chunk`, whose times are those of the device, to
+  /// the times in which the host launches their work. In a pipeline, the host
+  /// waits for each message, so it cannot launch a phase before the preceding
+  /// phase is done.
+  void waitForLaunches(const StepPart &part, ChunkTimes &chunk) const {
+    Seconds forward, backward, launchForward, launchBackward;
+    for (const SliceTimes &slice : chunk.slices) {
+      forward += slice.forward * slice.count;
+      backward += slice.backward * slice.count;
+    }
+    for (const StepRun &run : part.runs) {
+      launchForward += run.times.launchForward * run.count;
+      launchBackward += run.times.launchBackward * run.count;
+    }
+    auto factor = [](Seconds launch, Seconds device) {
+      return launch > device ? launch / device : 1.0;
+    };
+    double first = factor(launchForward, forward);
+    double second = factor(launchBackward, backward);
+    if (config.pp == 1)
+      first = second =
+          factor(launchForward + launchBackward, forward + backward);
+    for (SliceTimes &slice : chunk.slices) {
+      slice.forward = slice.forward * first;
+      slice.backward = slice.backward * second;
+      slice.weightGradient = slice.weightGradient * second;
+    }
+    chunk.launch = forward * (first - 1.0) + backward * (second - 1.0);
   }
 
   /// Adds the time that compute loses while sends overlap.
@@ -224,6 +254,11 @@ Seconds sharingTime(const Setting &setting, const Parallelism &config) {
          (shared ? double(config.zeroRanks) * config.cp : 0.0);
 }
 
+Seconds hostStepTime(const Setting &setting, const Parallelism &config) {
+  const HostLaunch &host = setting.software->host;
+  return config.zeroStage > 0 ? host.step + host.shardedStep : host.step;
+}
+
 StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
                           const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps) {
@@ -245,6 +280,7 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
       chunk.hostUpdate += run.times.host.update * run.count;
       chunk.up += run.times.host.up * run.count;
     }
+    times.waitForLaunches(parts[part], chunk);
     if (part + 1 < parts.size())
       chunk.sendForward = times.sendTime(parts[part].sentForward);
     if (part > 0)
@@ -253,7 +289,8 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
     stage.chunks.push_back(std::move(chunk));
   }
   for (StageTimes &stage : problem.stages)
-    stage.update += sharingTime(setting, config);
+    stage.update +=
+        sharingTime(setting, config) + hostStepTime(setting, config);
   if (config.pp > 1 && tied.value > 0.0) {
     // The group has one rank of the first stage and one of the last.
     int apart = setting.mesh.ranks() * (config.pp - 1);
@@ -296,7 +333,7 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   int left = cutRepeated(problem.shape);
   StepResult result = simulateStep(problem, scheduleOf(problem.shape));
   StepTime time;
-  time.step = result.step + repeatedTime(std::move(problem), result.step, left);
+  time.step = result.step + repeatedTime(problem, result.step, left);
 
   std::size_t busiest = 0;
   for (std::size_t s = 1; s < result.stages.size(); ++s)
@@ -306,13 +343,17 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   for (std::size_t part = busiest; part < parts.size(); part += at(config.pp))
     for (const PricedRun &run : parts[part])
       time.add(*run.times, scale * run.count);
+  const Seconds hostStep = hostStepTime(setting, config);
+  time.launch = hostStep;
+  for (const ChunkTimes &chunk : problem.stages[busiest].chunks)
+    time.launch += chunk.launch * scale;
   const StageUse &use = result.stages[busiest];
-  time.update = use.update;
+  time.update = use.update - hostStep;
   time.data = use.exposedData + use.exposedSync;
   time.host = use.exposedHost;
-  time.pipeline =
-      time.step - (time.compute + time.local + time.tensor + time.context +
-                   time.exchange + time.update + time.data + time.host);
+  time.pipeline = time.step - (time.compute + time.local + time.tensor +
+                               time.context + time.exchange + time.update +
+                               time.data + time.host + time.launch);
   // Without a pipeline, the remainder is the time of waits for replicas. A tiny
   // remainder is a rounding error.
   if (time.pipeline < 1e-12 * time.step)

@@ -72,6 +72,9 @@ double replicaTaxOf(const Setting &setting, const Parallelism &config);
 /// Returns the time that ParameterTraffic::perSharer adds to a step.
 Seconds sharingTime(const Setting &setting, const Parallelism &config);
 
+/// Returns the time that HostLaunch::step and shardedStep add to a step.
+Seconds hostStepTime(const Setting &setting, const Parallelism &config);
+
 /// Returns the times of the simulated step. If there are many micro-batches in
 /// a schedule other than gpipe, only enough of them to reach the steady state
 /// are simulated; each further micro-batch adds the mean time of a micro-batch

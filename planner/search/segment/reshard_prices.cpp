@@ -109,6 +109,9 @@ Seconds exposedTime(const StepMove &step, double elements, double elementBytes,
   if (!isCollective(step.kind) || roleOf(axis) != AxisRole::tensor)
     return time;
   const TensorTraffic &tensor = setting.software->tensor;
+  const bool spansNodes =
+      axis.size * mesh.stride(step.axis) > setting.machine->devicesPerNode;
+  time = time * (spansNodes ? tensor.slowdownAcrossNodes : tensor.slowdown);
   double gathered = step.kind == StepKind::allGather ? axis.size : 1.0;
   Bytes gatheredBytes{elements * gathered * elementBytes};
   time +=

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 
 #include "planner/integers.h"
@@ -24,19 +25,26 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
   std::vector<PipelinePart> parts(std::max<std::size_t>(layers.size(), 1));
   int all = layersOf(model);
   int sum = std::accumulate(layers.begin(), layers.end(), 0);
+  bool repeated = hasLayers(model);
+  const bool isHeadAlone = repeated && !isLayer(model.segments.back()) &&
+                           layers.size() > 1 && layers.back() == 0;
+  const std::span<const int> withLayers(layers.begin(),
+                                        layers.end() - isHeadAlone);
   if (!layers.empty() &&
-      (sum != all || std::ranges::any_of(layers, [](int n) { return n < 1; })))
+      (sum != all ||
+       std::ranges::any_of(withLayers, [](int n) { return n < 1; })))
     throw std::invalid_argument("the virtual stages have " +
                                 std::to_string(sum) +
                                 " layers in total; they must have " +
                                 std::to_string(all) + ", at least 1 each");
-  bool repeated = hasLayers(model);
   std::size_t part = 0;
   int room = layers.empty() ? all : layers[0];
   for (std::size_t s = 0; s < model.segments.size(); ++s) {
     int repeat = model.segments[s].repeat;
     auto segment = static_cast<int>(s);
     if (repeated && !isLayer(model.segments[s])) {
+      if (isHeadAlone && room == 0 && part + 2 == layers.size())
+        ++part;
       parts[part].push_back({segment, 0, 1});
       continue;
     }

@@ -33,8 +33,9 @@ int layersOf(const ModelGraph &model);
 
 /// Returns the parts of the model, one per virtual stage.
 /// \param layers  the layers of each part, in model order; each >= 1, with the
-/// sum layersOf(model). Empty: one part with all layers.
-/// \throws std::invalid_argument if the sum differs or a number is below 1
+/// sum layersOf(model). Empty: one part with all layers. The last number may be
+/// 0 if segments follow the last layer; the last part then has these segments.
+/// \throws std::invalid_argument if the sum differs or a number is too small
 std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
                                         const std::vector<int> &layers);
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
 
 using namespace mtplan::planner;
@@ -76,6 +77,8 @@ json smallFile() {
           {"tensor_collectives",
            {{"copies", quantity(1.5)},
             {"hidden_forward", quantity(0.125)},
+            {"slowdown", quantity(1.25)},
+            {"slowdown_across_nodes", quantity(1.75)},
             {"hidden_backward", quantity(0.375)},
             {"fp8_share", quantity(0.625)}}},
           {"overlap",
@@ -85,7 +88,18 @@ json smallFile() {
             {"tax", quantity(0.75)},
             {"tax_one_rank_per_node", quantity(0.0625)}}},
           {"pipeline_transfers", quantity(12)},
-          {"scatters_sends", quantity(true)}};
+          {"scatters_sends", quantity(true)},
+          {"host",
+           {{"kernel_us", quantity(101)},
+            {"collective_us", quantity(102)},
+            {"per_rank_across_nodes_us", quantity(103)},
+            {"per_rank_pipelined_us", quantity(104)},
+            {"per_rank_pipelined_across_nodes_us", quantity(105)},
+            {"message_us", quantity(106)},
+            {"step_us", quantity(107)},
+            {"sharded_step_us", quantity(108)}}},
+          {"reached_rates",
+           {{"products", quantity(0.9)}, {"network", quantity(0.8)}}}};
 }
 
 json scoreFile() {
@@ -179,6 +193,8 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.tensor.hiddenForward, 0.125);
   EXPECT_EQ(software.tensor.hiddenBackward, 0.375);
   EXPECT_EQ(software.tensor.fp8, 0.625);
+  EXPECT_EQ(software.tensor.slowdown, 1.25);
+  EXPECT_EQ(software.tensor.slowdownAcrossNodes, 1.75);
   EXPECT_TRUE(software.overlap.pointToPoint);
   EXPECT_FALSE(software.overlap.gather);
   EXPECT_TRUE(software.overlap.reduce);
@@ -187,6 +203,34 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.transfers, 12);
   EXPECT_TRUE(software.scattersSends);
   EXPECT_FALSE(software.blockingLaunch.has_value());
+  const HostLaunch &host = software.host;
+  EXPECT_DOUBLE_EQ(host.kernel.value, 101e-6);
+  EXPECT_DOUBLE_EQ(host.collective.value, 102e-6);
+  EXPECT_DOUBLE_EQ(host.perRankAcrossNodes.value, 103e-6);
+  EXPECT_DOUBLE_EQ(host.perRankPipelined.value, 104e-6);
+  EXPECT_DOUBLE_EQ(host.perRankPipelinedAcrossNodes.value, 105e-6);
+  EXPECT_DOUBLE_EQ(host.message.value, 106e-6);
+  EXPECT_DOUBLE_EQ(host.step.value, 107e-6);
+  EXPECT_DOUBLE_EQ(host.shardedStep.value, 108e-6);
+  EXPECT_EQ(software.reached, (ReachedRates{0.9, 0.8}));
+}
+
+// Large products and the network between nodes change; all else stays.
+TEST(MachineUnder, HasTheRatesThatTheSoftwareReaches) {
+  Software software;
+  software.reached = {0.5, 0.25};
+  Machine machine = loadMachine("dgx-h100");
+  machine.device.ownGemmEfficiency[1] = 0.8;
+  const Machine under = machineUnder(software, machine);
+  EXPECT_EQ(under.device.gemmEfficiency, machine.device.gemmEfficiency / 2);
+  EXPECT_EQ(under.device.gemmEfficiencyFp8,
+            machine.device.gemmEfficiencyFp8 / 2);
+  EXPECT_EQ(under.device.ownGemmEfficiency[1], 0.4);
+  EXPECT_EQ(under.device.bandwidthEfficiency,
+            machine.device.bandwidthEfficiency);
+  EXPECT_EQ(under.levels[0].bandwidth, machine.levels[0].bandwidth);
+  EXPECT_EQ(under.levels[1].bandwidth, machine.levels[1].bandwidth / 4);
+  EXPECT_EQ(under.levels[1].latency, machine.levels[1].latency);
 }
 
 TEST(ParseSoftware, ReadsTheScoresOfOlderSoftware) {
@@ -222,11 +266,12 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // Both files have 65 values: passes (32), parameters (10), two lists of
-  // collectives (4 and 5), casts (4), joins (5) and others (5). For attention,
-  // one file has 3 + 4 values and the other 8 + 4. One file also has a launch
-  // time.
-  EXPECT_EQ(values, 2 * 65 + 7 + 12 + 1);
+  // Both files have 77 values: passes (32), parameters (10), two lists of
+  // collectives (6 and 5), casts (4), joins (5), the host (8), reached rates
+  // (2) and others (5). For attention, one file has 3 + 4 values and the other
+  // 8 +
+  // 4. One file also has a launch time.
+  EXPECT_EQ(values, 2 * 77 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -248,11 +293,18 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
     rare["parameters"].erase(key);
   rare.erase("fp8_casts");
   rare.erase("joins");
-  rare["tensor_collectives"].erase("fp8_share");
+  rare.erase("host");
+  rare.erase("reached_rates");
+  for (const char *key : {"fp8_share", "slowdown", "slowdown_across_nodes"})
+    rare["tensor_collectives"].erase(key);
   Software plain = parseSoftware(rare.dump());
   EXPECT_EQ(plain.parameters.gatheredFp8, 1.0);
   EXPECT_EQ(plain.parameters.flatRing.value, 0.0);
   EXPECT_EQ(plain.tensor.fp8, 1.0);
+  EXPECT_EQ(plain.tensor.slowdown, 1.0);
+  EXPECT_EQ(plain.tensor.slowdownAcrossNodes, 1.0);
+  EXPECT_EQ(plain.host, HostLaunch{});
+  EXPECT_EQ(plain.reached, ReachedRates{});
   EXPECT_EQ(plain.casts, CastTraffic{});
   EXPECT_EQ(plain.fusions, KernelFusions{});
   rare = smallFile();

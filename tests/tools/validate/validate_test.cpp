@@ -10,8 +10,8 @@
 
 #include "tests/base/test_helpers.h"
 #include "tools/command/command.h"
-#include "tools/validate/row_price.h"
-#include "tools/validate/run_row.h"
+#include "tools/runs/row_price.h"
+#include "tools/runs/run_row.h"
 #include "tools/validate/statistics.h"
 #include "tools/validate/validate_command.h"
 

@@ -58,6 +58,21 @@ TEST(PipelineParts, ContainEveryLayerOnce) {
   }
 }
 
+// The head of a model may have a stage of its own.
+TEST(PipelineParts, TheLastMayHaveTheHeadAlone) {
+  RandomModel random(3);
+  ModelGraph model = random.model(3, 1, 1);
+  model.segments[1].repeat = 5;
+  const std::vector<PipelinePart> held = pipelineParts(model, {3, 2, 0});
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_EQ(held[0], (PipelinePart{{0, 0, 1}, {1, 0, 3}}));
+  EXPECT_EQ(held[1], (PipelinePart{{1, 3, 2}}));
+  EXPECT_EQ(held[2], (PipelinePart{{2, 0, 1}}));
+  EXPECT_THROW(pipelineParts(model, {3, 0, 2}), std::invalid_argument);
+  EXPECT_THROW(pipelineParts(model, {5, 0, 0}), std::invalid_argument);
+  EXPECT_THROW(pipelineParts(model, {0}), std::invalid_argument);
+}
+
 // If the layers do not divide evenly, the first stage and then the last, which
 // also have the embedding and the head, get fewer layers.
 TEST(PipelineParts, EndsGetFewer) {

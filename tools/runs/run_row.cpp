@@ -1,6 +1,6 @@
 //===- run_row.cpp - Published training runs ------------------------------===//
 
-#include "tools/validate/run_row.h"
+#include "tools/runs/run_row.h"
 
 #include <algorithm>
 #include <cctype>
@@ -110,6 +110,7 @@ RunRow rowOf(Cells &cells) {
   row.cp = cells.count("cp").value_or(1);
   row.chunks = cells.count("interleave_chunks").value_or(1);
   row.dp = cells.count("dp");
+  row.experts = cells.count("experts");
   double zero = cells.number("zero_stage").value_or(0);
   if (zero > 3 || zero != std::floor(zero))
     cells.error("zero_stage", "must be 0, 1, 2 or 3");
@@ -169,6 +170,7 @@ const std::vector<Rule> kDevices = {
     {{"h100", "pcie"}, ""},
     {{"h100", "nvl"}, ""},
     {{"h100", "p5"}, "p5"},
+    {{"h100", "efa"}, "p5"}, // AWS's network; its nodes of 8 H100 are p5
     {{"h100"}, "dgx-h100"},
     {{"a100", "pcie"}, "pcie-a100-80g"},
     {{"a100", "p4de"}, "p4de"},
@@ -238,6 +240,8 @@ const char *knownSoftware(const RunRow &row) {
     return "llm.c";
   if (source("fms"))
     return "fms";
+  if (source("nanotron"))
+    return "nanotron";
   return nullptr;
 }
 
@@ -288,7 +292,10 @@ std::vector<RunRow> readRows(const std::string &text,
   return rows;
 }
 
-std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error) {
+std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error,
+                                      const std::string &given) {
+  if (!given.empty())
+    return FoundMachine{given, planner::loadMachine(given)};
   std::vector<std::string> presets = planner::presetNames();
   const char *preset = nullptr;
   bool ownNetwork = false;
@@ -309,9 +316,10 @@ std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error) {
   return found;
 }
 
-FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine) {
+FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine,
+                         const std::string &given) {
   FoundSoftware found;
-  const char *known = knownSoftware(row);
+  const char *known = given.empty() ? knownSoftware(row) : given.c_str();
   found.assumed = !known;
   found.preset = known ? known : likelySoftware(row, machine);
   found.software = planner::loadSoftware(found.preset);
@@ -325,6 +333,8 @@ std::string exclusionOf(const RunRow &row) {
     return "the time includes loading data and checkpoints";
   if (row.notesHave("rowwise"))
     return "a recipe of fp8 that its authors name as a known slow baseline";
+  if (row.experts)
+    return "the model has experts, which the rows do not describe whole";
   if (!row.microBatch && row.pp > 1)
     return "the micro-batch of a pipeline is not stated";
   if (row.pp > 1 && row.notesHave("Interleaved") && row.chunks <= 1)

@@ -1,14 +1,14 @@
 //===- row_price.h - Predicted times of published runs ----------*- C++ -*-===//
 
-#ifndef MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
-#define MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
+#ifndef MTPLAN_TOOLS_RUNS_ROW_PRICE_H
+#define MTPLAN_TOOLS_RUNS_ROW_PRICE_H
 
 #include <map>
 #include <memory>
 
 #include "ir/model/transformer.h"
 #include "planner/search/search.h"
-#include "tools/validate/run_row.h"
+#include "tools/runs/run_row.h"
 
 namespace mtplan::tools {
 
@@ -29,7 +29,8 @@ struct PricedRow {
 };
 
 struct RowCase {
-  planner::Machine machine;
+  planner::Machine stated;  ///< as the row states it
+  planner::Machine machine; ///< `stated` under `software`
   planner::Software software;
   const planner::ModelGraph *graph = nullptr;
   planner::Parallelism config;
@@ -37,20 +38,52 @@ struct RowCase {
   planner::SearchOptions options; ///< points into this struct
 };
 
+/// Holds a run with its plan, which other software can price too.
+class FixedRun {
+public:
+  FixedRun(std::unique_ptr<RowCase> theCase, planner::ModelGraph scaled,
+           planner::PlannedParts plan)
+      : one(std::move(theCase)), graph(std::move(scaled)),
+        parts(std::move(plan)) {}
+
+  /// Returns the time of a step with the plan's strategies.
+  planner::Seconds stepWith(const planner::Software &software) const;
+  bool spansNodes() const {
+    return one->config.devices() > one->stated.devicesPerNode;
+  }
+
+private:
+  std::unique_ptr<RowCase> one;
+  planner::ModelGraph graph; ///< scaled to one micro-batch of all replicas
+  planner::PlannedParts parts;
+};
+
 /// Prices rows. Keeps the graph of each model for later rows.
 class RowPricer {
 public:
   /// If limited, the plan must fit into the device's memory.
   enum class Memory { unlimited, limited };
+  /// \param software  a preset or file that prices all rows; empty: each row's
+  /// own (softwareOf)
+  /// \param hardware  the same for machines (machineOf)
+  explicit RowPricer(std::string software = {}, std::string hardware = {})
+      : givenSoftware(std::move(software)), givenMachine(std::move(hardware)) {}
   PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
   /// Returns null, with the reason in `priced`, if the row cannot be priced.
   /// The pricer must outlive the result.
   std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
+  /// Returns the row with the plan that price() prices. Returns nothing, with
+  /// the reason in `priced`, if the row cannot be priced. The pricer must
+  /// outlive the result.
+  std::optional<FixedRun> fix(const RunRow &row, PricedRow &priced);
 
 private:
+  std::optional<planner::PlannedCandidate>
+  solve(const RowCase &one, Memory memory, PricedRow &priced);
   const planner::ModelGraph *graphOf(const ir::Transformer &model, bool half,
                                      std::string &error);
 
+  std::string givenSoftware, givenMachine;
   using Shape = std::vector<std::int64_t>;
   std::map<Shape, planner::ModelGraph> graphs;
 };
@@ -71,4 +104,4 @@ std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools
 
-#endif // MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
+#endif // MTPLAN_TOOLS_RUNS_ROW_PRICE_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_TOOLS_VALIDATE_RUN_ROW_H
-#define MTPLAN_TOOLS_VALIDATE_RUN_ROW_H
+#ifndef MTPLAN_TOOLS_RUNS_RUN_ROW_H
+#define MTPLAN_TOOLS_RUNS_RUN_ROW_H
 
 #include <cstdint>
 #include <optional>
@@ -33,6 +33,7 @@ struct RunRow {
   std::optional<std::int64_t> microBatch;
   std::int64_t tp = 1, pp = 1, cp = 1, chunks = 1;
   std::optional<std::int64_t> dp;
+  std::optional<std::int64_t> experts; ///< per layer; absent: a dense model
   int zeroStage = 0;
   bool sequenceParallel = false;
   std::optional<bool> flashAttention;
@@ -59,7 +60,10 @@ struct FoundMachine {
 
 /// Returns nothing if no preset describes the hardware; `error` then names the
 /// nearest preset.
-std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
+/// \param given  a preset or file that describes the hardware instead, or empty
+/// \throws MachineError if `given` is no valid machine
+std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error,
+                                      const std::string &given = {});
 
 struct FoundSoftware {
   std::string preset;
@@ -69,7 +73,9 @@ struct FoundSoftware {
 
 /// Chooses the preset by the row's source or, if the source names no software,
 /// by the row's options.
-FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
+/// \param given  a preset or file that is chosen instead, or empty
+FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine,
+                         const std::string &given = {});
 
 /// Returns the reason why the row cannot be compared with a price, or "".
 /// Possible reasons are a missing fact, other work in the measured time, and a
@@ -82,4 +88,4 @@ std::int64_t microBatchOf(const RunRow &row);
 
 } // namespace mtplan::tools
 
-#endif // MTPLAN_TOOLS_VALIDATE_RUN_ROW_H
+#endif // MTPLAN_TOOLS_RUNS_RUN_ROW_H

@@ -1,6 +1,6 @@
 //===- row_price.cpp - Predicted times of published runs ------------------===//
 
-#include "tools/validate/row_price.h"
+#include "tools/runs/row_price.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,13 @@
 
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
+#include "planner/search/planned_candidate.h"
 #include "planner/search/price/price.h"
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/pins.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "tools/driver/pipeline.h"
+#include "tools/runs/stage_layers.h"
 #include "tools/text/pin_text.h"
 
 namespace mtplan::tools {
@@ -307,17 +309,19 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
                                            PricedRow &priced) {
   priced.row = row;
   priced.excluded = exclusionOf(row);
-  std::optional<FoundMachine> machine = machineOf(row, priced.error);
+  std::optional<FoundMachine> machine =
+      machineOf(row, priced.error, givenMachine);
   if (!priced.isPriced() || !machine)
     return nullptr;
   priced.machine = machine->preset;
   priced.limit = machine->machine.device.memory;
   auto made = std::make_unique<RowCase>();
-  made->machine = std::move(machine->machine);
-  FoundSoftware software = softwareOf(row, made->machine);
+  made->stated = std::move(machine->machine);
+  FoundSoftware software = softwareOf(row, made->stated, givenSoftware);
   priced.software = software.preset;
   priced.assumedSoftware = software.assumed;
   made->software = std::move(software.software);
+  made->machine = planner::machineUnder(made->software, made->stated);
 
   Parallelism &config = made->config;
   config = parallelismOf(row, made->machine, software.preset);
@@ -329,8 +333,9 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
       graphOf(transformerOf(row, software.preset), half, priced.error);
   if (!made->graph)
     return nullptr;
-  config.layers = planner::evenLayers(planner::layersOf(*made->graph),
-                                      config.pp * config.virtualStages);
+  config.layers = stageLayersOf(row, planner::layersOf(*made->graph));
+  // Stages that hold nothing are not simulated.
+  config.pp = static_cast<int>(config.layers.size()) / config.virtualStages;
   made->pins = pinsOf(*made->graph, row);
 
   planner::SearchOptions &options = made->options;
@@ -350,32 +355,60 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   return made;
 }
 
-PricedRow RowPricer::price(const RunRow &row, Memory memory) {
-  PricedRow priced;
-  std::unique_ptr<RowCase> one = caseOf(row, priced);
-  if (!one)
-    return priced;
-  planner::Machine machine = one->machine;
+std::optional<planner::PlannedCandidate>
+RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
+  planner::Machine machine = one.machine;
   if (memory == Memory::unlimited)
     machine.device.memory = {1e300};
   planner::StageCache cache;
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
   std::optional<planner::PlannedCandidate> planned = planner::solveCandidate(
-      planner::withBatch(*one->graph, one->config.microBatch * one->config.dp),
-      one->options, machine, one->config,
+      planner::withBatch(*one.graph, one.config.microBatch * one.config.dp),
+      one.options, machine, one.config,
       {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
   if (!planned) {
     priced.error = memory == Memory::limited
                        ? "it does not fit"
                        : "no operator may be split this way";
-    return priced;
+    return std::nullopt;
   }
   priced.time = planned->time;
   priced.modelFlops =
-      planner::withBatch(*one->graph, one->config.globalBatch).modelFlops;
+      planner::withBatch(*one.graph, one.config.globalBatch).modelFlops;
   priced.memory = planned->memory.total();
+  return planned;
+}
+
+PricedRow RowPricer::price(const RunRow &row, Memory memory) {
+  PricedRow priced;
+  if (std::unique_ptr<RowCase> one = caseOf(row, priced))
+    solve(*one, memory, priced);
   return priced;
+}
+
+std::optional<FixedRun> RowPricer::fix(const RunRow &row, PricedRow &priced) {
+  std::unique_ptr<RowCase> one = caseOf(row, priced);
+  if (!one)
+    return std::nullopt;
+  std::optional<planner::PlannedCandidate> planned =
+      solve(*one, Memory::unlimited, priced);
+  if (!planned)
+    return std::nullopt;
+  planner::ModelGraph graph =
+      planner::withBatch(*one->graph, one->config.microBatch * one->config.dp);
+  return FixedRun(std::move(one), std::move(graph), std::move(planned->parts));
+}
+
+planner::Seconds FixedRun::stepWith(const planner::Software &software) const {
+  planner::SearchOptions options = one->options;
+  options.software = &software;
+  options.overlaps = planner::overlapsOf(software, {});
+  options.gathersAhead = options.overlaps.gather;
+  const planner::Machine machine = planner::machineUnder(software, one->stated);
+  return planner::stepSecondsOf(planner::stepProblemOf(
+      graph, parts, planner::settingOf(options, machine, one->config),
+      one->config, options.overlaps));
 }
 
 std::vector<ScalingPoint> weakScaling() {

@@ -1,0 +1,228 @@
+//===- software_fit_test.cpp - Software files fitted to runs --------------===//
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/machine/software_json.h"
+#include "tools/runs/layouts.h"
+#include "tools/runs/software_fit.h"
+#include "tools/runs/stage_layers.h"
+
+namespace mtplan::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const char *const kBase = "pytorch-eager";
+
+RunRow rowOf(std::int64_t gpus, std::int64_t tp, std::int64_t pp,
+             std::int64_t microBatch, int zero = 0) {
+  RunRow row;
+  row.id = row.source = "somebody";
+  row.hardware = "H100-80GB SXM";
+  row.gpus = gpus;
+  row.model = "Llama 1.2B";
+  row.precision = "bf16";
+  row.recompute = "none";
+  row.layers = 16;
+  row.hidden = 2048;
+  row.heads = 32;
+  row.inner = 8192;
+  row.vocabulary = 32'000;
+  row.sequence = 2048;
+  row.globalBatch = 256;
+  row.microBatch = microBatch;
+  row.tp = tp;
+  row.pp = pp;
+  row.dp = gpus / tp / pp;
+  row.zeroStage = zero;
+  row.sequenceParallel = tp > 1;
+  row.flashAttention = true;
+  row.stepSeconds = 1.0;
+  return row;
+}
+
+const std::vector<RunRow> kRows = {
+    rowOf(8, 1, 1, 1),  rowOf(8, 2, 1, 4),      rowOf(16, 1, 1, 2, 1),
+    rowOf(16, 2, 2, 1), rowOf(16, 4, 1, 1),     rowOf(16, 8, 2, 2),
+    rowOf(16, 8, 1, 8), rowOf(16, 4, 4, 16, 1), rowOf(16, 2, 1, 8, 1)};
+
+std::vector<FixedRun> runsOf(const std::vector<RunRow> &rows,
+                             RowPricer &pricer) {
+  std::vector<FixedRun> runs;
+  for (const RunRow &row : rows) {
+    PricedRow priced;
+    std::optional<FixedRun> run = pricer.fix(row, priced);
+    EXPECT_TRUE(run) << priced.error << priced.excluded;
+    if (run)
+      runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+std::size_t indexOf(const std::string &name) {
+  const std::vector<SoftwareFigure> &figures = softwareFigures();
+  for (std::size_t f = 0; f < figures.size(); ++f)
+    if (figures[f].name == name)
+      return f;
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+planner::Software trueSoftware() {
+  planner::Software software = planner::loadSoftware(kBase);
+  software.host.kernel = software.host.kernel * 2.0;
+  software.host.perRankPipelined = software.host.perRankPipelined * 0.5;
+  software.crossEntropy *= 0.7;
+  return software;
+}
+
+class SoftwareFits : public testing::Test {
+protected:
+  SoftwareFits() : runs(runsOf(kRows, pricer)) {
+    for (const FixedRun &run : runs)
+      measured.push_back(run.stepWith(actual).value);
+  }
+
+  RowPricer pricer{kBase};
+  const planner::Software base = planner::loadSoftware(kBase);
+  const planner::Software actual = trueSoftware();
+  std::vector<FixedRun> runs;
+  std::vector<double> measured;
+};
+
+// The base prices a run as the plain price does.
+TEST_F(SoftwareFits, AFixedRunHasThePriceOfItsRow) {
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    EXPECT_NEAR(runs[r].stepWith(base).value,
+                pricer.price(kRows[r]).time.step.value, 1e-9 * measured[r]);
+}
+
+// Times of known software determine the figures that matter, and predict
+// layouts that the fit has not seen.
+TEST_F(SoftwareFits, RecoverTheSoftwareOfTheRuns) {
+  const SoftwareFit fit = fitSoftware(base, runs, measured);
+  EXPECT_NEAR(fit.figures[indexOf("/host/per_rank_pipelined_us")].value, 100,
+              15);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    EXPECT_NEAR(fit.after[r], 0.0, 0.03) << r;
+    EXPECT_NEAR(fit.before[r], runs[r].stepWith(base).value / measured[r] - 1,
+                1e-12);
+  }
+  std::vector<RunRow> others = {rowOf(64, 4, 2, 2, 1), rowOf(32, 2, 4, 1, 1),
+                                rowOf(64, 2, 1, 2, 1)};
+  for (const FixedRun &run : runsOf(others, pricer))
+    EXPECT_NEAR(run.stepWith(fit.software).value / run.stepWith(actual).value,
+                1.0, 0.04);
+}
+
+// One run that took three times as long hardly changes the fit.
+TEST_F(SoftwareFits, IgnoreABadRun) {
+  const SoftwareFit good = fitSoftware(base, runs, measured);
+  measured[4] *= 3;
+  const SoftwareFit fit = fitSoftware(base, runs, measured);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    EXPECT_NEAR(runs[r].stepWith(fit.software).value /
+                    runs[r].stepWith(good.software).value,
+                1.0, 0.06)
+        << r;
+}
+
+// No run has tensor ranks on several nodes.
+TEST_F(SoftwareFits, FiguresWithoutRunsKeepTheirValues) {
+  const SoftwareFit fit = fitSoftware(base, runs, measured);
+  for (const char *name : {"/host/per_rank_across_nodes_us",
+                           "/host/per_rank_pipelined_across_nodes_us",
+                           "/tensor_collectives/slowdown_across_nodes"}) {
+    const std::size_t f = indexOf(name);
+    EXPECT_FALSE(fit.figures[f].isDetermined) << name;
+    EXPECT_EQ(fit.figures[f].value, softwareFigures()[f].get(base)) << name;
+    EXPECT_NEAR(fit.figures[f].deviation, softwareFigures()[f].width, 1e-9);
+  }
+}
+
+TEST_F(SoftwareFits, TheNearestPresetIsTheRuns) {
+  measured.clear();
+  const planner::Software neox = planner::loadSoftware("gpt-neox");
+  for (const FixedRun &run : runs)
+    measured.push_back(run.stepWith(neox).value);
+  EXPECT_EQ(nearestSoftware(runs, measured), "gpt-neox");
+}
+
+// Every fitted value is in the file, to four digits, with its standard error;
+// all other values keep their sources.
+TEST_F(SoftwareFits, TheFileHasTheFittedValues) {
+  const SoftwareFit fit = fitSoftware(base, runs, measured);
+  const std::string text = fittedSoftwareText(planner::softwareText(kBase), fit,
+                                              "ours", "fit to 9 runs of a.csv");
+  const planner::Software read = planner::parseSoftware(text);
+  EXPECT_EQ(read.name, "ours");
+  for (const SoftwareFigure &figure : softwareFigures())
+    EXPECT_NEAR(figure.get(read) / figure.get(fit.software), 1.0, 6e-4)
+        << figure.name;
+  for (std::size_t i = 0; i < read.attention.rates.size(); ++i)
+    EXPECT_NEAR(read.attention.rates[i].backward /
+                    fit.software.attention.rates[i].backward,
+                1.0, 6e-4);
+  const nlohmann::json file = nlohmann::json::parse(text);
+  EXPECT_THAT(file["host"]["kernel_us"]["source"].get<std::string>(),
+              HasSubstr("fit to 9 runs of a.csv, standard error "));
+  const nlohmann::json before =
+      nlohmann::json::parse(planner::softwareText(kBase));
+  EXPECT_EQ(file["overlap"], before["overlap"]);
+}
+
+// The most useful run among copies of one insensitive run and one sensitive run
+// is the sensitive one.
+TEST_F(SoftwareFits, SuggestionsAreOfferedRuns) {
+  const std::vector<std::size_t> offered = {1, 3, 5, 7};
+  const std::vector<std::size_t> chosen =
+      suggestRuns(base, runs, {0}, offered, 3);
+  ASSERT_EQ(chosen.size(), 3U);
+  for (std::size_t run : chosen)
+    EXPECT_THAT(offered, testing::Contains(run));
+}
+
+TEST(Layouts, AllOthersOfTheModel) {
+  RunRow row = rowOf(2, 1, 1, 128);
+  const std::vector<RunRow> others = otherLayouts({row}, 16);
+  std::vector<std::string> texts;
+  for (const RunRow &other : others)
+    if (microBatchOf(other) == 128)
+      texts.push_back(layoutText(other));
+  EXPECT_THAT(
+      texts,
+      ElementsAre("tp 1, pp 1, dp 2, micro-batch 128, ZeRO 1 on 2 GPUs",
+                  "tp 1, pp 2, dp 1, micro-batch 128, ZeRO 0 on 2 GPUs",
+                  "tp 2, pp 1, dp 1, micro-batch 128, ZeRO 0 on 2 GPUs"));
+  EXPECT_TRUE(otherLayouts({row}, 1).empty());
+}
+
+// The cuts follow from the rule in nanotron's source. With 16 layers of 67
+// million weights and a head of 268 million, each of 4 stages should take 5
+// layers' weights.
+TEST(StageLayers, NanotronCutsByWeights) {
+  RunRow row = rowOf(8, 1, 4, 1);
+  row.vocabulary = 131'072;
+  EXPECT_THAT(stageLayersOf(row, 16), ElementsAre(4, 4, 4, 4));
+  row.source = "nanotron";
+  EXPECT_THAT(stageLayersOf(row, 16), ElementsAre(6, 5, 5, 0));
+  row.pp = 2;
+  EXPECT_THAT(stageLayersOf(row, 16), ElementsAre(11, 5));
+  row.pp = 8;
+  EXPECT_THAT(stageLayersOf(row, 16), ElementsAre(3, 3, 2, 3, 2, 3, 0));
+  row.hidden = 4096;
+  row.inner = 14'336;
+  row.pp = 16;
+  EXPECT_THAT(stageLayersOf(row, 32),
+              ElementsAre(3, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 0));
+  row.pp = 1;
+  EXPECT_THAT(stageLayersOf(row, 32), ElementsAre(32));
+}
+
+} // namespace
+} // namespace mtplan::tools

@@ -1,0 +1,221 @@
+//===- fit_software.cpp - `mtplan fit-software` ---------------------------===//
+
+#include <filesystem>
+#include <optional>
+#include <ostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "planner/machine/machine_json.h"
+#include "runtime/data/files.h"
+#include "tools/command/command.h"
+#include "tools/runs/layouts.h"
+#include "tools/runs/software_fit.h"
+#include "tools/text/command_line.h"
+#include "tools/text/table.h"
+#include "tools/text/text_file.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+constexpr const char *kFooter = R"(
+Examples:
+  # The columns of the file, and what the figures mean: docs/fitting-software.md
+  mtplan fit-software runs.csv --hardware dgx-h100 -o ours.json
+  mtplan examples/llama-3-8b.json --gpus 64 --software ours.json
+  # Five more layouts to measure
+  mtplan fit-software runs.csv --hardware dgx-h100 -o ours.json --suggest 5
+
+Exit status: 0 a software file was fitted; 2 bad input.
+)";
+
+/// Suggested layouts use at most this many devices.
+constexpr std::int64_t kTwoNodes = 16;
+
+struct FitFlags {
+  std::string runs, base, hardware, output;
+  std::size_t suggest = 0;
+};
+
+void addFlags(CLI::App &app, FitFlags &flags) {
+  app.add_option("RUNS", flags.runs,
+                 "measured runs, columns as docs/accuracy/throughput.csv")
+      ->required();
+  app.add_option("--base", flags.base,
+                 "the preset or file from which the fit starts (default: the "
+                 "preset that explains the runs best)")
+      ->type_name("NAME|FILE");
+  app.add_option("--hardware", flags.hardware,
+                 "the machine of all runs (default: by each run's hardware)")
+      ->type_name("NAME|FILE");
+  app.add_option("-o,--output", flags.output,
+                 "write the software file there, not to standard output")
+      ->type_name("FILE");
+  app.add_option("--suggest", flags.suggest,
+                 "also print this many layouts whose times would improve the "
+                 "fit most")
+      ->type_name("N");
+}
+
+/// Holds the runs that can be priced.
+struct MeasuredRuns {
+  std::vector<PricedRow> rows;
+  std::vector<FixedRun> runs;
+  std::vector<double> seconds;
+};
+
+MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
+                        std::vector<std::string> &errors) {
+  MeasuredRuns measured;
+  for (const RunRow &row : rows) {
+    PricedRow priced;
+    std::optional<FixedRun> run = pricer.fix(row, priced);
+    if (!run) {
+      errors.push_back(fmt::format("{}: {}", row.id,
+                                   priced.excluded.empty() ? priced.error
+                                                           : priced.excluded));
+      continue;
+    }
+    measured.rows.push_back(std::move(priced));
+    measured.runs.push_back(std::move(*run));
+    measured.seconds.push_back(row.stepSeconds);
+  }
+  return measured;
+}
+
+std::string deviationText(const FittedSoftwareFigure &found) {
+  constexpr double kPoor = 0.5;
+  const std::string text = fmt::format("+- {:.0f} %", 100 * found.deviation);
+  return found.deviation > kPoor ? text + ", poorly determined" : text;
+}
+
+std::string reportOf(const FitFlags &flags, const MeasuredRuns &measured,
+                     const SoftwareFit &fit) {
+  Table figures;
+  std::string unknown;
+  for (std::size_t f = 0; f < fit.figures.size(); ++f) {
+    const SoftwareFigure &figure = softwareFigures()[f];
+    const FittedSoftwareFigure &found = fit.figures[f];
+    if (found.isDetermined)
+      figures.add({figure.name, fmt::format("{:.4g}", found.base), "->",
+                   fmt::format("{:.4g}", found.value), figure.unit,
+                   deviationText(found)});
+    else
+      (unknown += unknown.empty() ? "" : ", ") += figure.name;
+  }
+  std::string text =
+      fmt::format("{} runs, starting from {}\n{}", measured.rows.size(),
+                  flags.base, figures.print("  "));
+  if (!unknown.empty())
+    text += fmt::format("No run depends on {}.\n", unknown);
+  text += "Measured, predicted before and after the fit\n";
+  Table runs;
+  for (std::size_t r = 0; r < measured.rows.size(); ++r)
+    runs.add({measured.rows[r].row.id, layoutText(measured.rows[r].row),
+              fmt::format("{:.4g} s", measured.seconds[r]),
+              fmt::format("{:+.1f} %", 100 * fit.before[r]),
+              fmt::format("{:+.1f} %", 100 * fit.after[r])});
+  return text + runs.print("  ");
+}
+
+std::string suggestionText(const FitFlags &flags,
+                           const std::vector<RunRow> &rows,
+                           MeasuredRuns &measured, const SoftwareFit &fit,
+                           RowPricer &pricer) {
+  const std::size_t known = measured.runs.size();
+  std::vector<std::size_t> indices(known), offered;
+  for (std::size_t i = 0; i < known; ++i)
+    indices[i] = i;
+  std::vector<RunRow> layouts;
+  for (const RunRow &row : otherLayouts(rows, kTwoNodes)) {
+    PricedRow priced;
+    std::optional<FixedRun> run = pricer.fix(row, priced);
+    if (!run || !priced.fits())
+      continue;
+    offered.push_back(measured.runs.size());
+    measured.runs.push_back(std::move(*run));
+    layouts.push_back(row);
+  }
+  std::string text = "Measure next, the most useful first\n";
+  if (layouts.empty())
+    return text + fmt::format("  no other layout fits on at most {} GPUs\n",
+                              kTwoNodes);
+  for (std::size_t i : suggestRuns(fit.software, measured.runs, indices,
+                                   offered, flags.suggest))
+    text += fmt::format("  {}: {}\n", layouts[i - known].model,
+                        layoutText(layouts[i - known]));
+  return text;
+}
+
+int fitRuns(FitFlags flags, const std::vector<RunRow> &rows, std::ostream &out,
+            std::ostream &err) {
+  std::vector<std::string> errors;
+  const bool isNamed = !flags.base.empty();
+  RowPricer pricer(isNamed ? flags.base : "pytorch-eager", flags.hardware);
+  MeasuredRuns measured = pricedRuns(rows, pricer, errors);
+  if (measured.runs.empty() && errors.empty())
+    errors.push_back(flags.runs + ": has no runs");
+  if (!errors.empty())
+    return printErrors(errors, err);
+  if (!isNamed)
+    flags.base = nearestSoftware(measured.runs, measured.seconds);
+  const std::string baseText = planner::softwareText(flags.base);
+  const SoftwareFit fit = fitSoftware(planner::parseSoftware(baseText),
+                                      measured.runs, measured.seconds);
+  namespace fs = std::filesystem;
+  const std::string software = fittedSoftwareText(
+      baseText, fit,
+      flags.output.empty() ? "fitted" : fs::path(flags.output).stem().string(),
+      fmt::format("fit to {} runs of {}", measured.runs.size(),
+                  fs::path(flags.runs).filename().string()));
+  if (!flags.output.empty() && !writeTextFile(flags.output, software, errors))
+    return printErrors(errors, err);
+  std::ostream &report = flags.output.empty() ? err : out;
+  if (flags.output.empty())
+    out << software;
+  report << reportOf(flags, measured, fit);
+  if (flags.suggest > 0)
+    report << suggestionText(flags, rows, measured, fit, pricer);
+  return kDone;
+}
+
+} // namespace
+
+int runFitSoftware(const std::vector<std::string> &arguments, std::ostream &out,
+                   std::ostream &err) {
+  CLI::App app{"Fits a software file to measured runs."};
+  app.name(std::string("mtplan ") + kFitSoftware);
+  app.footer(kFooter);
+  FitFlags flags;
+  addFlags(app, flags);
+  int exitCode = kDone;
+  if (!parseOrReport(app, arguments, "one file of runs is taken", out, err,
+                     exitCode))
+    return exitCode;
+  std::vector<std::string> errors, faults;
+  runtime::NamedFiles files;
+  if (flags.runs != "-") // standard input
+    files.read("RUNS", flags.runs);
+  if (const std::string why = files.write("-o", flags.output); !why.empty())
+    errors.push_back(fmt::format("-o: {} {}", flags.output, why));
+  std::optional<std::string> text = readTextFile(flags.runs, errors);
+  std::vector<RunRow> rows;
+  if (text && errors.empty())
+    rows = readRows(*text, faults);
+  for (const std::string &fault : faults)
+    errors.push_back(fmt::format("{}: {}", flags.runs, fault));
+  if (!errors.empty())
+    return printErrors(errors, err);
+  try {
+    return fitRuns(flags, rows, out, err);
+  } catch (const planner::SoftwareError &error) {
+    addLines(error.what(), flags.base, errors);
+  } catch (const planner::MachineError &error) {
+    addLines(error.what(), flags.hardware, errors);
+  }
+  return printErrors(errors, err);
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,98 @@
+//===- software_fit.h - Software files fitted to runs -----------*- C++ -*-===//
+//
+// Fits the figures of a software file to measured runs. The fit minimises the
+// sum of squares of log(predicted / measured) / kScatter, over the runs, and of
+// log(value / base) / width, over the figures. The second sum keeps a figure
+// near its base unless the runs contradict it, so a few runs suffice (ridge
+// regression, Hoerl and Kennard 1970). Large errors count less than by their
+// squares, so a single bad run cannot decide (Huber 1964).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_RUNS_SOFTWARE_FIT_H
+#define MTPLAN_TOOLS_RUNS_SOFTWARE_FIT_H
+
+#include <string>
+#include <vector>
+
+#include "tools/runs/row_price.h"
+
+namespace mtplan::tools {
+
+/// These are the standard deviations that the fit expects of log(predicted /
+/// measured): of runs on several nodes, and of runs on one node, which say less
+/// about the runs that a planner is asked about.
+inline constexpr double kScatter = 0.05, kScatterInNode = 0.1;
+
+/// Describes a figure that can be fitted. All such figures are above 0.
+struct SoftwareFigure {
+  const char *name; ///< the JSON pointer of the value, or of the scaled values
+  const char *unit;
+  /// Holds the expected standard deviation of log(value / base).
+  double width;
+  /// Holds the base of a figure that is 0 in the base software.
+  double usual;
+  double (*get)(const planner::Software &);
+  void (*set)(planner::Software &, double);
+
+  /// Returns whether the figure changes the value at `pointer`.
+  bool changes(const std::string &pointer) const;
+};
+
+/// Returns the figures that can be fitted, in the order of
+/// SoftwareFit::figures.
+const std::vector<SoftwareFigure> &softwareFigures();
+
+struct FittedSoftwareFigure {
+  double base = 0.0, value = 0.0;
+  /// Holds the standard deviation of log(value). It is the figure's width if
+  /// the runs do not depend on the figure.
+  double deviation = 0.0;
+  bool isDetermined = false; ///< whether the runs changed the deviation
+};
+
+struct SoftwareFit {
+  planner::Software software;
+  std::vector<FittedSoftwareFigure> figures;
+  /// These are predicted / measured - 1 of every run, with the base and with
+  /// the fit.
+  std::vector<double> before, after;
+  double cost = 0.0; ///< the minimised sum of squares
+};
+
+/// Fits software to runs. A figure on which no run depends keeps its value.
+/// \param runs      at least one
+/// \param measured  the seconds of a step, by run
+SoftwareFit fitSoftware(const planner::Software &base,
+                        const std::vector<FixedRun> &runs,
+                        const std::vector<double> &measured);
+
+/// Returns the preset that explains the runs best after a fit. To save time,
+/// only the three presets that predict the runs best as they are, are fitted.
+std::string nearestSoftware(const std::vector<FixedRun> &runs,
+                            const std::vector<double> &measured);
+
+/// Returns the base's file with the fitted values and their standard errors.
+/// \param name    the name of the new software
+/// \param origin  the source of the fitted values: "fit to 10 runs of x.csv"
+std::string fittedSoftwareText(const std::string &baseText,
+                               const SoftwareFit &fit, const std::string &name,
+                               const std::string &origin);
+
+/// Returns those of the offered runs whose measurement would improve the
+/// predictions of all runs most (planner::chooseMeasurements). Assumes fast,
+/// usual and slow hosts in turn, because the slower of host and device sets the
+/// time.
+/// \param runs     all runs that are to be predicted, measured or not
+/// \param known    indices of runs that are measured
+/// \param offered  indices of runs that can be measured
+/// \param count    the most runs to return
+std::vector<std::size_t> suggestRuns(const planner::Software &base,
+                                     const std::vector<FixedRun> &runs,
+                                     const std::vector<std::size_t> &known,
+                                     const std::vector<std::size_t> &offered,
+                                     std::size_t count);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_RUNS_SOFTWARE_FIT_H

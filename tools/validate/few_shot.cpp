@@ -1,0 +1,204 @@
+//===- few_shot.cpp - Sources learnt from a few of their runs -------------===//
+
+#include "tools/validate/few_shot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "tools/text/table.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+struct Candidate {
+  PricedRow row;
+  std::size_t run; ///< index of its FixedRun
+};
+
+constexpr std::int64_t kTwoNodes = 16;
+
+// Returns the indices of the rows from which a source may be learnt.
+std::vector<std::size_t> candidatesOf(const std::vector<PricedRow> &rows,
+                                      std::size_t count) {
+  double smallest = INFINITY;
+  for (const PricedRow &row : rows)
+    smallest = std::min(smallest, row.row.parametersB.value_or(INFINITY));
+  std::vector<std::size_t> found, all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    all.push_back(i);
+    if (rows[i].row.gpus <= kTwoNodes && rows[i].row.parametersB == smallest)
+      found.push_back(i);
+  }
+  if (found.size() >= count)
+    return found;
+  std::ranges::stable_sort(all, {},
+                           [&](std::size_t i) { return rows[i].row.gpus; });
+  if (all.size() > count) {
+    const std::int64_t most =
+        std::max(kTwoNodes, rows[all[count - 1]].row.gpus);
+    std::erase_if(all, [&](std::size_t i) { return rows[i].row.gpus > most; });
+  }
+  return all;
+}
+
+FewShot learn(const std::string &source,
+              const std::vector<const RunRow *> &rows, std::size_t count,
+              const std::string &base) {
+  FewShot result;
+  result.source = source;
+  RowPricer pricer(base);
+  std::vector<PricedRow> priced;
+  std::vector<FixedRun> runs;
+  for (const RunRow *row : rows) {
+    PricedRow one;
+    if (std::optional<FixedRun> run = pricer.fix(*row, one)) {
+      priced.push_back(std::move(one));
+      runs.push_back(std::move(*run));
+    }
+  }
+  if (priced.empty())
+    return result;
+  result.base = priced.front().software;
+  const planner::Software software = planner::loadSoftware(result.base);
+  std::vector<bool> isLearnt(priced.size(), false);
+  std::vector<FixedRun> chosen;
+  std::vector<double> measured;
+  for (std::size_t i :
+       suggestRuns(software, runs, {}, candidatesOf(priced, count), count)) {
+    isLearnt[i] = true;
+    result.learnt.push_back(priced[i]);
+  }
+  for (std::size_t i = 0; i < priced.size(); ++i)
+    if (isLearnt[i]) {
+      chosen.push_back(std::move(runs[i]));
+      measured.push_back(priced[i].row.stepSeconds);
+    }
+  result.fit.software = software;
+  if (!chosen.empty())
+    result.fit = fitSoftware(software, chosen, measured);
+  for (std::size_t i = 0; i < priced.size(); ++i)
+    if (!isLearnt[i]) {
+      priced[i].time.step = runs[i].stepWith(result.fit.software);
+      result.predicted.push_back(std::move(priced[i]));
+    }
+  return result;
+}
+
+double medianOf(std::vector<double> values) {
+  if (values.empty())
+    return 0.0;
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half]
+                                : (values[half - 1] + values[half]) / 2;
+}
+
+struct Range {
+  std::int64_t least, most;
+  const char *name;
+};
+constexpr Range kRanges[] = {{1, 16, "up to 16 GPUs"},
+                             {17, 128, "17 to 128"},
+                             {1, 128, "up to 128"},
+                             {129, 1 << 30, "above 128"}};
+
+void addRows(const FewShot &source, Table &table) {
+  for (const Range &range : kRanges) {
+    std::vector<PricedRow> rows;
+    std::vector<double> deviations, sizes;
+    for (const PricedRow &row : source.predicted)
+      if (row.row.gpus >= range.least && row.row.gpus <= range.most) {
+        rows.push_back(row);
+        deviations.push_back(row.deviation());
+        sizes.push_back(std::fabs(row.deviation()));
+      }
+    if (rows.empty())
+      continue;
+    const ErrorSummary errors = summaryOf(deviations);
+    const ChoiceSummary choice = choiceSummaryOf(rows);
+    table.add(
+        {source.source, range.name, fmt::format("{}", errors.rows),
+         fmt::format("{:.1f}", 100 * errors.mean),
+         fmt::format("{:.1f}", 100 * medianOf(sizes)),
+         fmt::format("{:.1f}", 100 * errors.p90),
+         fmt::format("{:+.1f}", 100 * errors.bias),
+         fmt::format("{}", choice.groups),
+         choice.groups ? fmt::format("{:.2f}", choice.spearman) : "-",
+         choice.groups ? fmt::format("{:.1f}", 100 * choice.meanRegret) : "-",
+         choice.groups ? fmt::format("{:.1f}", 100 * choice.worstRegret)
+                       : "-"});
+  }
+}
+
+} // namespace
+
+ChoiceSummary choiceSummaryOf(const std::vector<PricedRow> &rows) {
+  ChoiceSummary summary;
+  for (const RowGroup &group : groupsOf(rows, Grouping::batch)) {
+    if (group.rows.size() < kLeastChoices)
+      continue;
+    const PricedRow *chosen = group.rows.front(), *best = chosen;
+    for (const PricedRow *row : group.rows) {
+      if (row->predicted() < chosen->predicted())
+        chosen = row;
+      if (row->row.stepSeconds < best->row.stepSeconds)
+        best = row;
+    }
+    const double regret = chosen->row.stepSeconds / best->row.stepSeconds - 1;
+    ++summary.groups;
+    summary.spearman += spearman(group);
+    summary.meanRegret += regret;
+    summary.worstRegret = std::max(summary.worstRegret, regret);
+  }
+  if (summary.groups > 0) {
+    summary.spearman /= static_cast<double>(summary.groups);
+    summary.meanRegret /= static_cast<double>(summary.groups);
+  }
+  return summary;
+}
+
+std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
+                             const std::string &base) {
+  std::map<std::string, std::vector<const RunRow *>> bySource;
+  for (const RunRow &row : rows)
+    bySource[row.source].push_back(&row);
+  std::vector<FewShot> all;
+  for (const auto &[source, own] : bySource)
+    if (FewShot one = learn(source, own, count, base); !one.base.empty())
+      all.push_back(std::move(one));
+  return all;
+}
+
+std::string fewShotText(const std::vector<FewShot> &sources) {
+  Table table;
+  table.add({"source", "rows", "", "mean |error| %", "median %", "p90 %",
+             "bias %", "groups", "rank correlation", "regret %", "worst %"});
+  for (const FewShot &source : sources)
+    addRows(source, table);
+  std::string text = table.print("");
+  for (const FewShot &source : sources) {
+    text += fmt::format("\n{}: {} rows learnt, from {}\n", source.source,
+                        source.learnt.size(), source.base);
+    for (const PricedRow &row : source.learnt)
+      text += fmt::format("  learnt {}\n", row.row.id);
+    if (source.learnt.empty())
+      continue;
+    Table figures;
+    for (std::size_t f = 0; f < source.fit.figures.size(); ++f) {
+      const SoftwareFigure &figure = softwareFigures()[f];
+      const FittedSoftwareFigure &found = source.fit.figures[f];
+      if (found.isDetermined)
+        figures.add({figure.name, fmt::format("{:.4g}", found.base),
+                     fmt::format("{:.4g}", found.value), figure.unit,
+                     fmt::format("+- {:.0f} %", 100 * found.deviation)});
+    }
+    text += figures.print("  ");
+  }
+  return text;
+}
+
+} // namespace mtplan::tools
