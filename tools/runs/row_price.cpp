@@ -87,7 +87,7 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
       neox ? std::max<std::int64_t>(2, model.headDim / 8 * 2) : model.headDim;
   if (neox)
     model.form = ir::BlockForm::parallelTwoNorms;
-  model.tied = !rotary;
+  model.tied = !rotary || row.sourceHas("nanotron");
   model.queryBias = model.projBias = model.mlpBias = !model.gated && !nemotron;
   if (has(software, {"megatron", "deepspeed-2021", "bloom", "vtrain"}))
     model.attentionDropout = model.residualDropout = model.embedDropout = 0.1;

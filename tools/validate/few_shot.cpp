@@ -175,8 +175,9 @@ std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
 
 std::string fewShotText(const std::vector<FewShot> &sources) {
   Table table;
-  table.add({"source", "rows", "", "mean |error| %", "median %", "p90 %",
-             "bias %", "groups", "rank correlation", "regret %", "worst %"});
+  table.add({"source", "clusters", "rows", "mean |error| %", "median %",
+             "p90 %", "bias %", "groups", "rank correlation", "regret %",
+             "worst %"});
   for (const FewShot &source : sources)
     addRows(source, table);
   std::string text = table.print("");

@@ -124,6 +124,20 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   if (flags.beat && (flags.json || !flags.svg.empty()))
     errors.emplace_back("--beat prints lines and writes a page: give it "
                         "without --json and --svg");
+  if (flags.fewShot &&
+      (flags.json || flags.beat || !flags.report.empty() || !flags.svg.empty()))
+    errors.emplace_back("--few-shot prints tables: give it without --json, "
+                        "--report, --svg and --beat");
+  if (flags.beat && !flags.software.empty())
+    errors.emplace_back("--beat prices each run with its own software: give it "
+                        "without --software");
+  if (!flags.software.empty()) {
+    try {
+      planner::loadSoftware(flags.software);
+    } catch (const planner::SoftwareError &error) {
+      addLines(error.what(), flags.software, errors);
+    }
+  }
   runtime::NamedFiles files;
   if (flags.csv != "-") // standard input
     files.read("CSV", flags.csv);
