@@ -20,12 +20,6 @@ MatrixXd matrixOf(const Slopes &slopes) {
   return matrix;
 }
 
-MatrixXd covarianceOf(const MatrixXd &slopes) {
-  const Eigen::Index size = slopes.cols();
-  return (MatrixXd::Identity(size, size) + slopes.transpose() * slopes)
-      .inverse();
-}
-
 /// Updates a covariance with one measurement after another.
 class Estimate {
 public:
@@ -59,23 +53,14 @@ private:
 } // namespace
 
 std::vector<double> deviationsAfter(const Slopes &measured) {
-  const MatrixXd covariance = covarianceOf(matrixOf(measured));
+  const MatrixXd slopes = matrixOf(measured);
+  const MatrixXd information =
+      MatrixXd::Identity(slopes.cols(), slopes.cols()) +
+      slopes.transpose() * slopes;
+  const MatrixXd covariance = information.inverse();
   std::vector<double> deviations;
   for (Eigen::Index f = 0; f < covariance.rows(); ++f)
     deviations.push_back(std::sqrt(covariance(f, f)));
-  return deviations;
-}
-
-std::vector<double> predictionDeviations(const Slopes &measured,
-                                         const Slopes &predicted) {
-  const MatrixXd slopes = matrixOf(predicted);
-  const MatrixXd covariance =
-      measured.empty() ? MatrixXd::Identity(slopes.cols(), slopes.cols())
-                       : covarianceOf(matrixOf(measured));
-  std::vector<double> deviations;
-  for (Eigen::Index r = 0; r < slopes.rows(); ++r)
-    deviations.push_back(
-        std::sqrt(slopes.row(r).dot(covariance * slopes.row(r).transpose())));
   return deviations;
 }
 

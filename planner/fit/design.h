@@ -1,10 +1,9 @@
 //===- design.h - What measurements say about figures -----------*- C++ -*-===//
 //
-// Linear estimates with a prior: every figure has the standard deviation 1
-// before anything is measured, and every measurement has the error 1. The
-// functions take slopes in these units: the derivative of a measurement with
-// respect to a figure, times the figure's prior deviation, divided by the
-// deviation of the measurement.
+// Estimates figures linearly, with a prior. Every figure has the standard
+// deviation 1 before anything is measured, and every measurement has the error
+// 1. A slope is the derivative of a measurement with respect to a figure, times
+// the figure's prior deviation, divided by the deviation of the measurement.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +21,6 @@ using Slopes = std::vector<std::vector<double>>;
 /// Returns the deviation of each figure after the measurements, in (0, 1]
 /// (Bayesian linear regression, Lindley and Smith 1972).
 std::vector<double> deviationsAfter(const Slopes &measured);
-
-/// Returns the deviation of each predicted value that is due to the figures,
-/// after the measurements.
-std::vector<double> predictionDeviations(const Slopes &measured,
-                                         const Slopes &predicted);
 
 /// Returns those of the offered measurements that would improve the predictions
 /// of all measurements most, the most useful first. Minimises the sum of the

@@ -17,6 +17,8 @@ Machine machineUnder(const Software &software, Machine machine) {
     efficiency *= products;
   for (std::size_t l = 1; l < machine.levels.size(); ++l) {
     NetworkLevel &level = machine.levels[l];
+    if (level.ranks > 0 && level.ranks <= machine.devicesPerNode)
+      continue; // inside a node
     level.bandwidth = level.bandwidth * software.reached.network;
     level.pointToPoint = level.pointToPoint * software.reached.network;
     level.reductionBandwidth =

@@ -15,7 +15,7 @@ import sys
 # These command lines list flags with --help. A command accepts the flags of
 # its subcommands.
 COMMANDS = {
-    "mtplan": [[], ["fit-hardware"]],
+    "mtplan": [[], ["fit-hardware"], ["fit-software"]],
     "mtrun": [[], ["data", "info"], ["data", "check"], ["data", "convert"],
               ["data", "steps"], ["ckpt", "info"], ["ckpt", "verify"],
               ["ckpt", "diff"], ["ckpt", "convert"], ["calibrate"]],

@@ -31,9 +31,6 @@ Examples:
 Exit status: 0 a software file was fitted; 2 bad input.
 )";
 
-/// Suggested layouts use at most this many devices.
-constexpr std::int64_t kTwoNodes = 16;
-
 struct FitFlags {
   std::string runs, base, hardware, output;
   std::size_t suggest = 0;
@@ -85,10 +82,12 @@ MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
   return measured;
 }
 
-std::string deviationText(const FittedSoftwareFigure &found) {
-  constexpr double kPoor = 0.5;
+std::string deviationText(const FittedSoftwareFigure &found,
+                          const SoftwareFigure &figure) {
+  constexpr double kPoor = 0.8; // of the deviation without any run
   const std::string text = fmt::format("+- {:.0f} %", 100 * found.deviation);
-  return found.deviation > kPoor ? text + ", poorly determined" : text;
+  return found.deviation > kPoor * figure.width ? text + ", poorly determined"
+                                                : text;
 }
 
 std::string reportOf(const FitFlags &flags, const MeasuredRuns &measured,
@@ -101,7 +100,7 @@ std::string reportOf(const FitFlags &flags, const MeasuredRuns &measured,
     if (found.isDetermined)
       figures.add({figure.name, fmt::format("{:.4g}", found.base), "->",
                    fmt::format("{:.4g}", found.value), figure.unit,
-                   deviationText(found)});
+                   deviationText(found, figure)});
     else
       (unknown += unknown.empty() ? "" : ", ") += figure.name;
   }
@@ -129,7 +128,7 @@ std::string suggestionText(const FitFlags &flags,
   for (std::size_t i = 0; i < known; ++i)
     indices[i] = i;
   std::vector<RunRow> layouts;
-  for (const RunRow &row : otherLayouts(rows, kTwoNodes)) {
+  for (const RunRow &row : otherLayouts(rows, kMostGpusToMeasure)) {
     PricedRow priced;
     std::optional<FixedRun> run = pricer.fix(row, priced);
     if (!run || !priced.fits())
@@ -141,11 +140,13 @@ std::string suggestionText(const FitFlags &flags,
   std::string text = "Measure next, the most useful first\n";
   if (layouts.empty())
     return text + fmt::format("  no other layout fits on at most {} GPUs\n",
-                              kTwoNodes);
+                              kMostGpusToMeasure);
   for (std::size_t i : suggestRuns(fit.software, measured.runs, indices,
-                                   offered, flags.suggest))
-    text += fmt::format("  {}: {}\n", layouts[i - known].model,
-                        layoutText(layouts[i - known]));
+                                   offered, flags.suggest)) {
+    const RunRow &row = layouts[i - known];
+    text += fmt::format("  {}, batch {} of {}: {}\n", row.model,
+                        row.globalBatch, row.sequence, layoutText(row));
+  }
   return text;
 }
 
@@ -198,6 +199,10 @@ int runFitSoftware(const std::vector<std::string> &arguments, std::ostream &out,
   runtime::NamedFiles files;
   if (flags.runs != "-") // standard input
     files.read("RUNS", flags.runs);
+  for (const auto &[flag, name] : {std::pair("--base", flags.base),
+                                   std::pair("--hardware", flags.hardware)})
+    if (std::filesystem::exists(name))
+      files.read(flag, name);
   if (const std::string why = files.write("-o", flags.output); !why.empty())
     errors.push_back(fmt::format("-o: {} {}", flags.output, why));
   std::optional<std::string> text = readTextFile(flags.runs, errors);

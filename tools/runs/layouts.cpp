@@ -2,8 +2,8 @@
 
 #include "tools/runs/layouts.h"
 
-#include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -15,7 +15,8 @@ namespace {
 
 auto layoutOf(const RunRow &row) {
   return std::tuple(row.model, row.gpus, row.globalBatch, row.sequence, row.tp,
-                    row.pp, microBatchOf(row), row.zeroStage);
+                    row.pp, row.cp, row.chunks, microBatchOf(row),
+                    row.zeroStage);
 }
 
 // Calls `use` with all powers of two up to `most` that divide `number`.
@@ -25,34 +26,57 @@ void forEachPower(std::int64_t number, std::int64_t most, Use use) {
     use(power);
 }
 
-void addLayouts(const RunRow &like, std::vector<RunRow> &rows) {
-  const std::int64_t keys = like.kvHeads.value_or(like.heads);
-  forEachPower(std::min(like.heads, keys), like.gpus, [&](std::int64_t tp) {
-    if (like.gpus % tp != 0)
-      return;
-    forEachPower(like.gpus / tp, like.layers, [&](std::int64_t pp) {
-      const std::int64_t dp = like.gpus / tp / pp;
-      if (like.globalBatch % dp != 0)
-        return;
-      forEachPower(like.globalBatch / dp, like.globalBatch / dp,
-                   [&](std::int64_t microBatch) {
-                     for (int zero : {0, 1}) {
-                       if (zero > 0 && dp == 1)
-                         continue;
-                       RunRow row = like;
-                       row.id.clear();
-                       row.tp = tp;
-                       row.pp = pp;
-                       row.dp = dp;
-                       row.chunks = 1;
-                       row.microBatch = microBatch;
-                       row.zeroStage = zero;
-                       rows.push_back(row);
-                     }
-                   });
+/// Adds the layouts of one model, cluster and batch.
+class Layouts {
+public:
+  Layouts(const std::vector<RunRow> &measured, std::vector<RunRow> &found)
+      : rows(found) {
+    for (const RunRow &row : measured) {
+      zeroStages.insert(row.zeroStage);
+      splitsSequence |= row.tp > 1 && row.sequenceParallel;
+    }
+  }
+
+  void addLike(const RunRow &like) {
+    const std::int64_t heads =
+        std::gcd(like.heads, like.kvHeads.value_or(like.heads));
+    const std::int64_t ranks = like.gpus / like.cp;
+    forEachPower(heads, ranks, [&](std::int64_t tp) {
+      if (ranks % tp == 0)
+        forEachPower(ranks / tp, like.layers, [&](std::int64_t pp) {
+          addMicroBatches(like, tp, pp, ranks / tp / pp);
+        });
     });
-  });
-}
+  }
+
+private:
+  void addMicroBatches(const RunRow &like, std::int64_t tp, std::int64_t pp,
+                       std::int64_t dp) {
+    if (like.globalBatch % dp != 0)
+      return;
+    const std::int64_t samples = like.globalBatch / dp;
+    forEachPower(samples, samples, [&](std::int64_t microBatch) {
+      for (int zero : zeroStages) {
+        if (zero > 0 && dp == 1)
+          continue;
+        RunRow row = like;
+        row.id.clear();
+        row.tp = tp;
+        row.pp = pp;
+        row.dp = dp;
+        row.chunks = 1;
+        row.microBatch = microBatch;
+        row.zeroStage = zero;
+        row.sequenceParallel = tp > 1 && splitsSequence;
+        rows.push_back(row);
+      }
+    });
+  }
+
+  std::vector<RunRow> &rows;
+  std::set<int> zeroStages;
+  bool splitsSequence = false;
+};
 
 } // namespace
 
@@ -69,8 +93,9 @@ std::vector<RunRow> otherLayouts(const std::vector<RunRow> &rows,
           std::tuple(row.model, row.gpus, row.globalBatch, row.sequence), &row);
   }
   std::vector<RunRow> all;
+  Layouts layouts(rows, all);
   for (const auto &[key, row] : firsts)
-    addLayouts(*row, all);
+    layouts.addLike(*row);
   std::erase_if(
       all, [&](const RunRow &row) { return known.contains(layoutOf(row)); });
   return all;

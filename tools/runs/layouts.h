@@ -10,9 +10,11 @@
 namespace mtplan::tools {
 
 /// Returns runs of the models, clusters and batches of `rows` in all layouts of
-/// dp, tp, pp, micro-batch and ZeRO 0 and 1 that divide the sizes evenly,
-/// without the layouts of `rows`. Other members, except the time, are those of
-/// the first such row. Clusters of more than `mostGpus` devices are left out.
+/// dp, tp, pp and micro-batch that divide the sizes evenly, with the ZeRO
+/// stages that occur in `rows`, without the layouts of `rows`. Stages do not
+/// interleave. Tensor ranks split the sequence if those of some row do. Other
+/// members, except the time, are those of the first row of the model, cluster
+/// and batch. Clusters of more than `mostGpus` devices are left out.
 std::vector<RunRow> otherLayouts(const std::vector<RunRow> &rows,
                                  std::int64_t mostGpus);
 

@@ -317,20 +317,25 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   priced.limit = machine->machine.device.memory;
   auto made = std::make_unique<RowCase>();
   made->stated = std::move(machine->machine);
-  FoundSoftware software = softwareOf(row, made->stated, givenSoftware);
+  // The row's own software says what the model and the layout are, even if
+  // other software prices them.
+  const FoundSoftware own = softwareOf(row, made->stated);
+  FoundSoftware software = givenSoftware.value_or(own);
+  made->reducesAfterBackward = reducesAfterBackward(row);
+  if (made->reducesAfterBackward)
+    software.software.overlap.reduce = false;
   priced.software = software.preset;
   priced.assumedSoftware = software.assumed;
   made->software = std::move(software.software);
   made->machine = planner::machineUnder(made->software, made->stated);
 
   Parallelism &config = made->config;
-  config = parallelismOf(row, made->machine, software.preset);
+  config = parallelismOf(row, made->machine, own.preset);
   priced.error = contradictionOf(row, config);
   if (!priced.isPriced())
     return nullptr;
   bool half = row.precision == "fp16";
-  made->graph =
-      graphOf(transformerOf(row, software.preset), half, priced.error);
+  made->graph = graphOf(transformerOf(row, own.preset), half, priced.error);
   if (!made->graph)
     return nullptr;
   config.layers = stageLayersOf(row, planner::layersOf(*made->graph));
@@ -355,6 +360,13 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   return made;
 }
 
+RowPricer::RowPricer(const std::string &software, std::string hardware)
+    : givenMachine(std::move(hardware)) {
+  if (!software.empty())
+    givenSoftware =
+        FoundSoftware{software, planner::loadSoftware(software), false};
+}
+
 std::optional<planner::PlannedCandidate>
 RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
   planner::Machine machine = one.machine;
@@ -363,10 +375,17 @@ RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
   planner::StageCache cache;
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
-  std::optional<planner::PlannedCandidate> planned = planner::solveCandidate(
-      planner::withBatch(*one.graph, one.config.microBatch * one.config.dp),
-      one.options, machine, one.config,
-      {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
+  std::optional<planner::PlannedCandidate> planned;
+  try {
+    planned = planner::solveCandidate(
+        planner::withBatch(*one.graph, one.config.microBatch * one.config.dp),
+        one.options, machine, one.config,
+        {std::numeric_limits<double>::infinity(), kManyPoints}, cache,
+        rejection);
+  } catch (const planner::TooLarge &error) {
+    priced.error = error.what();
+    return std::nullopt;
+  }
   if (!planned) {
     priced.error = memory == Memory::limited
                        ? "it does not fit"
@@ -404,6 +423,7 @@ planner::Seconds FixedRun::stepWith(const planner::Software &software) const {
   planner::SearchOptions options = one->options;
   options.software = &software;
   options.overlaps = planner::overlapsOf(software, {});
+  options.overlaps.reduce &= !one->reducesAfterBackward;
   options.gathersAhead = options.overlaps.gather;
   const planner::Machine machine = planner::machineUnder(software, one->stated);
   return planner::stepSecondsOf(planner::stepProblemOf(

@@ -36,6 +36,9 @@ struct RowCase {
   planner::Parallelism config;
   planner::Pins pins;
   planner::SearchOptions options; ///< points into this struct
+  /// Says whether the row states that reductions of gradients follow backward,
+  /// whatever its software does.
+  bool reducesAfterBackward = false;
 };
 
 /// Holds a run with its plan, which other software can price too.
@@ -66,8 +69,9 @@ public:
   /// \param software  a preset or file that prices all rows; empty: each row's
   /// own (softwareOf)
   /// \param hardware  the same for machines (machineOf)
-  explicit RowPricer(std::string software = {}, std::string hardware = {})
-      : givenSoftware(std::move(software)), givenMachine(std::move(hardware)) {}
+  /// \throws SoftwareError if `software` is no valid software
+  explicit RowPricer(const std::string &software = {},
+                     std::string hardware = {});
   PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
   /// Returns null, with the reason in `priced`, if the row cannot be priced.
   /// The pricer must outlive the result.
@@ -83,7 +87,8 @@ private:
   const planner::ModelGraph *graphOf(const ir::Transformer &model, bool half,
                                      std::string &error);
 
-  std::string givenSoftware, givenMachine;
+  std::optional<FoundSoftware> givenSoftware;
+  std::string givenMachine;
   using Shape = std::vector<std::int64_t>;
   std::map<Shape, planner::ModelGraph> graphs;
 };

@@ -110,7 +110,7 @@ RunRow rowOf(Cells &cells) {
   row.cp = cells.count("cp").value_or(1);
   row.chunks = cells.count("interleave_chunks").value_or(1);
   row.dp = cells.count("dp");
-  row.experts = cells.count("experts");
+  row.experts = cells.number("experts").value_or(0);
   double zero = cells.number("zero_stage").value_or(0);
   if (zero > 3 || zero != std::floor(zero))
     cells.error("zero_stage", "must be 0, 1, 2 or 3");
@@ -316,16 +316,17 @@ std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error,
   return found;
 }
 
-FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine,
-                         const std::string &given) {
+FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine) {
   FoundSoftware found;
-  const char *known = given.empty() ? knownSoftware(row) : given.c_str();
+  const char *known = knownSoftware(row);
   found.assumed = !known;
   found.preset = known ? known : likelySoftware(row, machine);
   found.software = planner::loadSoftware(found.preset);
-  if (row.notesHave("DDP=local") || row.notesHave("not overlapped"))
-    found.software.overlap.reduce = false;
   return found;
+}
+
+bool reducesAfterBackward(const RunRow &row) {
+  return row.notesHave("DDP=local") || row.notesHave("not overlapped");
 }
 
 std::string exclusionOf(const RunRow &row) {
@@ -333,8 +334,8 @@ std::string exclusionOf(const RunRow &row) {
     return "the time includes loading data and checkpoints";
   if (row.notesHave("rowwise"))
     return "a recipe of fp8 that its authors name as a known slow baseline";
-  if (row.experts)
-    return "the model has experts, which the rows do not describe whole";
+  if (row.experts > 1)
+    return "the model has experts, and rows do not state all their sizes";
   if (!row.microBatch && row.pp > 1)
     return "the micro-batch of a pipeline is not stated";
   if (row.pp > 1 && row.notesHave("Interleaved") && row.chunks <= 1)

@@ -33,7 +33,7 @@ struct RunRow {
   std::optional<std::int64_t> microBatch;
   std::int64_t tp = 1, pp = 1, cp = 1, chunks = 1;
   std::optional<std::int64_t> dp;
-  std::optional<std::int64_t> experts; ///< per layer; absent: a dense model
+  double experts = 0; ///< per layer; 0 or 1: a dense model
   int zeroStage = 0;
   bool sequenceParallel = false;
   std::optional<bool> flashAttention;
@@ -73,13 +73,15 @@ struct FoundSoftware {
 
 /// Chooses the preset by the row's source or, if the source names no software,
 /// by the row's options.
-/// \param given  a preset or file that is chosen instead, or empty
-FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine,
-                         const std::string &given = {});
+FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
+
+/// Returns whether the row states that reductions of gradients do not overlap
+/// backward.
+bool reducesAfterBackward(const RunRow &row);
 
 /// Returns the reason why the row cannot be compared with a price, or "".
-/// Possible reasons are a missing fact, other work in the measured time, and a
-/// run that its authors call a slow baseline.
+/// Possible reasons are a missing fact, other work in the measured time, a
+/// model with experts, and a run that its authors call a slow baseline.
 std::string exclusionOf(const RunRow &row);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a

@@ -41,7 +41,8 @@ double passesOf(const Software &software) {
 }
 
 void setPasses(Software &software, double value) {
-  const double factor = value / passesOf(software);
+  const double before = passesOf(software);
+  const double factor = before > 0 ? value / before : 1.0;
   for (Pass Passes::*pass : kPasses) {
     (software.passes.*pass).forwardBytes *= factor;
     (software.passes.*pass).backwardBytes *= factor;
@@ -59,6 +60,7 @@ double ratesOf(const Software &software) {
 
 void setRates(Software &software, double value) {
   const double before = ratesOf(software);
+  // The limit applies to every rate.
   for (planner::AttentionRate &rate : software.attention.rates) {
     rate.forward = std::min(1.0, rate.forward * value / before);
     rate.backward = std::min(1.0, rate.backward * value / before);
@@ -114,51 +116,53 @@ planner::Slopes slopesOf(const Software &software,
 
 const std::vector<SoftwareFigure> &softwareFigures() {
   using planner::HostLaunch;
+  constexpr double kBytes = 1e4, kDelay = 1e6; // limits of software files
   static const std::vector<SoftwareFigure> kFigures = {
-      {kPassesName, "bytes per element of the first", 0.3, 4.0, passesOf,
+      {kPassesName, "bytes per element of the first", 0.3, 4.0, 100.0, passesOf,
        setPasses},
-      {"/cross_entropy_bytes", "bytes per logit", 0.3, 8.0,
+      {"/cross_entropy_bytes", "bytes per logit", 0.3, 8.0, kBytes,
        [](const Software &s) { return s.crossEntropy; },
        [](Software &s, double v) { s.crossEntropy = v; }},
-      {kRatesName, "share of peak of the first", 0.2, 0.4, ratesOf, setRates},
-      {"/parameters/optimizer_bytes", "bytes per parameter", 0.3, 28.0,
+      {kRatesName, "share of peak of the first", 0.2, 0.4, 1.0, ratesOf,
+       setRates},
+      {"/parameters/optimizer_bytes", "bytes per parameter", 0.3, 28.0, kBytes,
        [](const Software &s) { return s.parameters.optimizer; },
        [](Software &s, double v) { s.parameters.optimizer = v; }},
-      {"/parameters/per_sharer_us", "us", 1.0, 100.0,
+      {"/parameters/per_sharer_us", "us", 1.0, 100.0, kDelay,
        [](const Software &s) { return s.parameters.perSharer.value / kMicro; },
        [](Software &s, double v) {
          s.parameters.perSharer = Seconds{v * kMicro};
        }},
-      {"/reached_rates/products", "of the machine's", 0.05, 1.0,
+      {"/reached_rates/products", "of the machine's", 0.05, 1.0, 1.5,
        [](const Software &s) { return s.reached.products; },
        [](Software &s, double v) { s.reached.products = v; }},
-      {"/tensor_collectives/slowdown", "times", 0.2, 1.0,
+      {"/tensor_collectives/slowdown", "times", 0.2, 1.0, 100.0,
        [](const Software &s) { return s.tensor.slowdown; },
        [](Software &s, double v) { s.tensor.slowdown = v; }},
-      {"/tensor_collectives/slowdown_across_nodes", "times", 0.5, 1.0,
+      {"/tensor_collectives/slowdown_across_nodes", "times", 0.5, 1.0, 100.0,
        [](const Software &s) { return s.tensor.slowdownAcrossNodes; },
        [](Software &s, double v) { s.tensor.slowdownAcrossNodes = v; }},
-      {"/reached_rates/network", "of the machine's", 0.3, 1.0,
+      {"/reached_rates/network", "of the machine's", 0.3, 1.0, 10.0,
        [](const Software &s) { return s.reached.network; },
        [](Software &s, double v) { s.reached.network = v; }},
-      {"/host/kernel_us", "us", 0.5, 15.0, hostOf<&HostLaunch::kernel>,
+      {"/host/kernel_us", "us", 0.5, 15.0, kDelay, hostOf<&HostLaunch::kernel>,
        setHost<&HostLaunch::kernel>},
-      {"/host/collective_us", "us", 0.7, 100.0, hostOf<&HostLaunch::collective>,
-       setHost<&HostLaunch::collective>},
-      {"/host/per_rank_across_nodes_us", "us", 0.5, 20.0,
+      {"/host/collective_us", "us", 0.7, 100.0, kDelay,
+       hostOf<&HostLaunch::collective>, setHost<&HostLaunch::collective>},
+      {"/host/per_rank_across_nodes_us", "us", 0.5, 20.0, kDelay,
        hostOf<&HostLaunch::perRankAcrossNodes>,
        setHost<&HostLaunch::perRankAcrossNodes>},
-      {"/host/per_rank_pipelined_us", "us", 1.0, 50.0,
+      {"/host/per_rank_pipelined_us", "us", 1.0, 50.0, kDelay,
        hostOf<&HostLaunch::perRankPipelined>,
        setHost<&HostLaunch::perRankPipelined>},
-      {"/host/per_rank_pipelined_across_nodes_us", "us", 1.0, 100.0,
+      {"/host/per_rank_pipelined_across_nodes_us", "us", 1.0, 100.0, kDelay,
        hostOf<&HostLaunch::perRankPipelinedAcrossNodes>,
        setHost<&HostLaunch::perRankPipelinedAcrossNodes>},
-      {"/host/message_us", "us", 1.0, 300.0, hostOf<&HostLaunch::message>,
-       setHost<&HostLaunch::message>},
-      {"/host/step_us", "us", 1.0, 20'000.0, hostOf<&HostLaunch::step>,
+      {"/host/message_us", "us", 1.0, 300.0, kDelay,
+       hostOf<&HostLaunch::message>, setHost<&HostLaunch::message>},
+      {"/host/step_us", "us", 1.0, 20'000.0, kDelay, hostOf<&HostLaunch::step>,
        setHost<&HostLaunch::step>},
-      {"/host/sharded_step_us", "us", 1.0, 20'000.0,
+      {"/host/sharded_step_us", "us", 1.0, 20'000.0, kDelay,
        hostOf<&HostLaunch::shardedStep>, setHost<&HostLaunch::shardedStep>},
   };
   return kFigures;
@@ -176,11 +180,14 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
   std::vector<planner::FitUnknown> unknowns;
   std::vector<double> bases;
   for (const SoftwareFigure &figure : figures) {
-    bases.push_back(baseOf(figure, base));
-    unknowns.push_back({bases.back() / kMostChange,
-                        bases.back() * kMostChange,
-                        {bases.back()},
-                        planner::FitScale::logarithmic});
+    bases.push_back(figure.get(base));
+    const bool isNew = bases.back() == 0;
+    const double start = baseOf(figure, base);
+    unknowns.push_back(
+        {isNew ? 0.0 : start / kMostChange,
+         std::min(start * kMostChange, figure.limit),
+         {start},
+         isNew ? planner::FitScale::root : planner::FitScale::logarithmic});
   }
   auto with = [&](const std::vector<double> &values) {
     Software software = base;
@@ -196,7 +203,9 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
           robust(std::log(runs[r].stepWith(software).value / measured[r]) /
                  scatterOf(runs[r])));
     for (std::size_t f = 0; f < figures.size(); ++f)
-      errors.push_back(std::log(values[f] / bases[f]) / figures[f].width);
+      errors.push_back((bases[f] == 0 ? values[f] / figures[f].usual
+                                      : std::log(values[f] / bases[f])) /
+                       figures[f].width);
     return errors;
   };
   const planner::LeastSquares found =
@@ -206,6 +215,11 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
   fit.software = base;
   for (double error : found.errors)
     fit.cost += error * error;
+  double ofRuns = 0.0;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    ofRuns += found.errors[r] * found.errors[r];
+  const double scale =
+      std::max(1.0, std::sqrt(ofRuns / static_cast<double>(runs.size())));
   const planner::Slopes slopes = slopesOf(with(found.values), runs);
   const std::vector<double> deviations = planner::deviationsAfter(slopes);
   for (std::size_t f = 0; f < figures.size(); ++f) {
@@ -216,7 +230,7 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
           return std::fabs(run[f]) > 1e-6;
         });
     figure.value = figure.isDetermined ? found.values[f] : figure.base;
-    figure.deviation = figures[f].width * deviations[f];
+    figure.deviation = std::min(1.0, scale * deviations[f]) * figures[f].width;
     if (figure.isDetermined)
       figures[f].set(fit.software, figure.value);
     fit.figures.push_back(figure);
@@ -255,6 +269,8 @@ std::vector<std::size_t> suggestRuns(const Software &base,
                                      const std::vector<std::size_t> &offered,
                                      std::size_t count) {
   constexpr double kHostSpeeds[] = {1.0 / 3, 1.0, 3.0};
+  if (count == 0)
+    return {};
   std::vector<planner::Slopes> scenarios;
   for (double speed : kHostSpeeds) {
     Software software = base;

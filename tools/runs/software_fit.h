@@ -4,8 +4,9 @@
 // sum of squares of log(predicted / measured) / kScatter, over the runs, and of
 // log(value / base) / width, over the figures. The second sum keeps a figure
 // near its base unless the runs contradict it, so a few runs suffice (ridge
-// regression, Hoerl and Kennard 1970). Large errors count less than by their
-// squares, so a single bad run cannot decide (Huber 1964).
+// regression, Hoerl and Kennard 1970). If the base is 0, the second sum has
+// value / usual / width instead. Large errors count by the logarithm of their
+// squares, so a single bad run cannot decide (Black and Anandan 1996).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,19 +20,22 @@
 
 namespace mtplan::tools {
 
-/// These are the standard deviations that the fit expects of log(predicted /
-/// measured): of runs on several nodes, and of runs on one node, which say less
-/// about the runs that a planner is asked about.
+/// The fit expects these standard deviations of log(predicted / measured). Runs
+/// on one node weigh less, because plans are usually for several nodes.
 inline constexpr double kScatter = 0.05, kScatterInNode = 0.1;
 
-/// Describes a figure that can be fitted. All such figures are above 0.
+/// Is the most GPUs of the runs that are suggested for a measurement.
+inline constexpr std::int64_t kMostGpusToMeasure = 16;
+
+/// Describes a figure that can be fitted.
 struct SoftwareFigure {
   const char *name; ///< the JSON pointer of the value, or of the scaled values
   const char *unit;
   /// Holds the expected standard deviation of log(value / base).
   double width;
-  /// Holds the base of a figure that is 0 in the base software.
+  /// Holds the usual value, which scales the prior of a figure whose base is 0.
   double usual;
+  double limit; ///< the largest allowed value
   double (*get)(const planner::Software &);
   void (*set)(planner::Software &, double);
 
@@ -45,10 +49,10 @@ const std::vector<SoftwareFigure> &softwareFigures();
 
 struct FittedSoftwareFigure {
   double base = 0.0, value = 0.0;
-  /// Holds the standard deviation of log(value). It is the figure's width if
-  /// the runs do not depend on the figure.
+  /// Holds the standard deviation of log(value), from the figure's width, the
+  /// expected scatter of the runs, and their errors if these are larger.
   double deviation = 0.0;
-  bool isDetermined = false; ///< whether the runs changed the deviation
+  bool isDetermined = false; ///< whether some run depends on the figure
 };
 
 struct SoftwareFit {

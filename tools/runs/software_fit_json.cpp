@@ -12,30 +12,29 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-/// Copies the values of a fitted file into the base file.
+/// Copies fitted values into the base file.
 class Merge {
 public:
   Merge(const SoftwareFit &theFit, std::string theOrigin)
       : fit(theFit), origin(std::move(theOrigin)) {}
 
-  // Copies the values that differ from the base. A quantity is an object with
-  // a value and its source.
-  void into(json &base, const json &fitted, const std::string &pointer) {
+  // Copies the values that differ between `before` and `fitted`, which have
+  // the same members. A quantity is an object with a value and its source.
+  void into(json &file, const json &before, const json &fitted,
+            const std::string &pointer) {
     for (const auto &[key, member] : fitted.items()) {
       const std::string at = pointer + '/' + key;
+      const json old = before.value(key, json::object());
       if (member.is_array())
         for (std::size_t i = 0; i < member.size(); ++i)
-          into(base[key][i], member[i], at);
+          into(file[key][i], old[i], member[i], at);
       if (!member.is_object())
         continue;
-      if (!member.contains("value")) {
-        if (!base.contains(key))
-          base[key] = json::object();
-        into(base[key], member, at);
-      } else if (!base.contains(key) || base[key]["value"] != member["value"]) {
-        base[key] = {{"value", rounded(member["value"])},
+      if (!member.contains("value"))
+        into(file[key], old, member, at);
+      else if (!old.contains("value") || old["value"] != member["value"])
+        file[key] = {{"value", rounded(member["value"])},
                      {"source", sourceOf(at)}};
-      }
     }
   }
 
@@ -63,9 +62,12 @@ std::string fittedSoftwareText(const std::string &baseText,
                                const SoftwareFit &fit, const std::string &name,
                                const std::string &origin) {
   json file = json::parse(baseText);
+  const auto formatted = [&](const planner::Software &software) {
+    return json::parse(planner::formatSoftware(software, origin));
+  };
   Merge(fit, origin)
-      .into(file, json::parse(planner::formatSoftware(fit.software, origin)),
-            "");
+      .into(file, formatted(planner::parseSoftware(baseText)),
+            formatted(fit.software), "");
   file["name"] = name;
   return file.dump(2) + '\n';
 }

@@ -44,7 +44,7 @@ std::vector<int> layersByWeights(const RunRow &row, int layers) {
 } // namespace
 
 std::vector<int> stageLayersOf(const RunRow &row, int layers) {
-  if (row.sourceHas("nanotron"))
+  if (row.sourceHas("nanotron") && row.chunks == 1)
     return layersByWeights(row, layers);
   return planner::evenLayers(
       layers, static_cast<int>(row.pp > 1 ? row.pp * row.chunks : 1));

@@ -10,10 +10,10 @@
 namespace mtplan::tools {
 
 /// Returns the layers of each virtual stage of a published run, in model order.
-/// Nanotron cuts a model by the weights of its blocks, and may leave the last
-/// stages without layers: the head is then alone on one of these stages, and
-/// the others are left out of the result. All other software cuts evenly.
-/// \param layers  the layers of the model
+/// Without interleaving, nanotron cuts a model by the weights of its blocks,
+/// and may leave the last stages without layers: the head is then alone on one
+/// of these stages, and the others are left out of the result. All other
+/// software cuts evenly. \param layers  the layers of the model
 std::vector<int> stageLayersOf(const RunRow &row, int layers);
 
 } // namespace mtplan::tools

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -13,13 +14,6 @@
 namespace mtplan::tools {
 
 namespace {
-
-struct Candidate {
-  PricedRow row;
-  std::size_t run; ///< index of its FixedRun
-};
-
-constexpr std::int64_t kTwoNodes = 16;
 
 // Returns the indices of the rows from which a source may be learnt.
 std::vector<std::size_t> candidatesOf(const std::vector<PricedRow> &rows,
@@ -30,7 +24,8 @@ std::vector<std::size_t> candidatesOf(const std::vector<PricedRow> &rows,
   std::vector<std::size_t> found, all;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     all.push_back(i);
-    if (rows[i].row.gpus <= kTwoNodes && rows[i].row.parametersB == smallest)
+    if (rows[i].row.gpus <= kMostGpusToMeasure &&
+        rows[i].row.parametersB == smallest)
       found.push_back(i);
   }
   if (found.size() >= count)
@@ -39,62 +34,40 @@ std::vector<std::size_t> candidatesOf(const std::vector<PricedRow> &rows,
                            [&](std::size_t i) { return rows[i].row.gpus; });
   if (all.size() > count) {
     const std::int64_t most =
-        std::max(kTwoNodes, rows[all[count - 1]].row.gpus);
+        std::max(kMostGpusToMeasure, rows[all[count - 1]].row.gpus);
     std::erase_if(all, [&](std::size_t i) { return rows[i].row.gpus > most; });
   }
   return all;
 }
 
-FewShot learn(const std::string &source,
-              const std::vector<const RunRow *> &rows, std::size_t count,
-              const std::string &base) {
-  FewShot result;
-  result.source = source;
-  RowPricer pricer(base);
-  std::vector<PricedRow> priced;
+/// Holds priced rows and their runs.
+struct Runs {
+  std::vector<PricedRow> rows;
   std::vector<FixedRun> runs;
-  for (const RunRow *row : rows) {
-    PricedRow one;
-    if (std::optional<FixedRun> run = pricer.fix(*row, one)) {
-      priced.push_back(std::move(one));
-      runs.push_back(std::move(*run));
-    }
-  }
-  if (priced.empty())
-    return result;
-  result.base = priced.front().software;
+};
+
+void learn(Runs &all, std::size_t count, FewShot &result) {
   const planner::Software software = planner::loadSoftware(result.base);
-  std::vector<bool> isLearnt(priced.size(), false);
+  std::vector<bool> isLearnt(all.rows.size(), false);
+  for (std::size_t i : suggestRuns(software, all.runs, {},
+                                   candidatesOf(all.rows, count), count))
+    isLearnt[i] = true;
   std::vector<FixedRun> chosen;
   std::vector<double> measured;
-  for (std::size_t i :
-       suggestRuns(software, runs, {}, candidatesOf(priced, count), count)) {
-    isLearnt[i] = true;
-    result.learnt.push_back(priced[i]);
-  }
-  for (std::size_t i = 0; i < priced.size(); ++i)
+  for (std::size_t i = 0; i < all.rows.size(); ++i)
     if (isLearnt[i]) {
-      chosen.push_back(std::move(runs[i]));
-      measured.push_back(priced[i].row.stepSeconds);
+      chosen.push_back(std::move(all.runs[i]));
+      measured.push_back(all.rows[i].row.stepSeconds);
+      result.learnt.push_back(all.rows[i]);
     }
   result.fit.software = software;
   if (!chosen.empty())
     result.fit = fitSoftware(software, chosen, measured);
-  for (std::size_t i = 0; i < priced.size(); ++i)
+  for (std::size_t i = 0; i < all.rows.size(); ++i)
     if (!isLearnt[i]) {
-      priced[i].time.step = runs[i].stepWith(result.fit.software);
-      result.predicted.push_back(std::move(priced[i]));
+      all.rows[i].time.step = all.runs[i].stepWith(result.fit.software);
+      result.predicted.push_back(std::move(all.rows[i]));
     }
-  return result;
-}
-
-double medianOf(std::vector<double> values) {
-  if (values.empty())
-    return 0.0;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half]
-                                : (values[half - 1] + values[half]) / 2;
 }
 
 struct Range {
@@ -109,12 +82,11 @@ constexpr Range kRanges[] = {{1, 16, "up to 16 GPUs"},
 void addRows(const FewShot &source, Table &table) {
   for (const Range &range : kRanges) {
     std::vector<PricedRow> rows;
-    std::vector<double> deviations, sizes;
+    std::vector<double> deviations;
     for (const PricedRow &row : source.predicted)
       if (row.row.gpus >= range.least && row.row.gpus <= range.most) {
         rows.push_back(row);
         deviations.push_back(row.deviation());
-        sizes.push_back(std::fabs(row.deviation()));
       }
     if (rows.empty())
       continue;
@@ -123,7 +95,7 @@ void addRows(const FewShot &source, Table &table) {
     table.add(
         {source.source, range.name, fmt::format("{}", errors.rows),
          fmt::format("{:.1f}", 100 * errors.mean),
-         fmt::format("{:.1f}", 100 * medianOf(sizes)),
+         fmt::format("{:.1f}", 100 * errors.median),
          fmt::format("{:.1f}", 100 * errors.p90),
          fmt::format("{:+.1f}", 100 * errors.bias),
          fmt::format("{}", choice.groups),
@@ -163,13 +135,22 @@ ChoiceSummary choiceSummaryOf(const std::vector<PricedRow> &rows) {
 
 std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
                              const std::string &base) {
-  std::map<std::string, std::vector<const RunRow *>> bySource;
-  for (const RunRow &row : rows)
-    bySource[row.source].push_back(&row);
+  RowPricer pricer(base);
+  std::map<std::pair<std::string, std::string>, Runs> groups;
+  for (const RunRow &row : rows) {
+    PricedRow priced;
+    if (std::optional<FixedRun> run = pricer.fix(row, priced)) {
+      Runs &group = groups[{row.source, priced.software}];
+      group.rows.push_back(std::move(priced));
+      group.runs.push_back(std::move(*run));
+    }
+  }
   std::vector<FewShot> all;
-  for (const auto &[source, own] : bySource)
-    if (FewShot one = learn(source, own, count, base); !one.base.empty())
-      all.push_back(std::move(one));
+  for (auto &[names, group] : groups) {
+    FewShot &one = all.emplace_back();
+    std::tie(one.source, one.base) = names;
+    learn(group, count, one);
+  }
   return all;
 }
 

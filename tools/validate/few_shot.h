@@ -22,10 +22,11 @@ struct FewShot {
   SoftwareFit fit; ///< unchanged software if nothing was learnt
 };
 
-/// Learns each source from `count` of its priced rows. The candidates are the
-/// rows of the smallest model on at most two nodes, or, if they are fewer than
-/// `count`, the rows on the smallest clusters. suggestRuns() chooses among
-/// them without regard to their times.
+/// Learns each source from `count` of its priced rows. Rows that different
+/// presets price are learnt apart. The candidates are the rows of the smallest
+/// model on at most kMostGpusToMeasure GPUs, or, if they are fewer than
+/// `count`, the rows on the smallest clusters. suggestRuns() chooses among them
+/// without regard to their times. Rows that cannot be priced are left out.
 /// \param base  a preset or file from which every fit starts; empty: each
 /// source's own software
 std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,

@@ -24,6 +24,8 @@ ErrorSummary summaryOf(const std::vector<double> &deviations) {
   summary.mean /= count;
   summary.bias /= count;
   std::ranges::sort(sizes);
+  summary.median =
+      (sizes[(sizes.size() - 1) / 2] + sizes[sizes.size() / 2]) / 2;
   // The nearest rank is computed in integers, because 0.9 times a multiple of
   // ten is not exact in floating point.
   std::size_t rank = (deviations.size() * 9 + 9) / 10;

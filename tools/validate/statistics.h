@@ -13,9 +13,10 @@ namespace mtplan::tools {
 /// Summarizes deviations. A deviation is predicted / measured - 1.
 struct ErrorSummary {
   std::size_t rows = 0;
-  double mean = 0.0; ///< mean of absolute values
-  double p90 = 0.0;  ///< 90th percentile of absolute values
-  double bias = 0.0; ///< mean of signed values
+  double mean = 0.0;   ///< mean of absolute values
+  double median = 0.0; ///< median of absolute values
+  double p90 = 0.0;    ///< 90th percentile of absolute values
+  double bias = 0.0;   ///< mean of signed values
 };
 /// Returns a summary of zeros if there are no deviations.
 ErrorSummary summaryOf(const std::vector<double> &deviations);

@@ -108,7 +108,7 @@ public:
     // The receiver is the rank of the next stage with the same index. The
     // simulator has two sends per micro-batch, one forward and one backward.
     time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
-    return time * (software.transfers / 2.0) + software.host.message;
+    return time * (software.transfers / 2.0);
   }
 
   /// Lengthens the slices of `chunk`, whose times are those of the device, to
@@ -286,6 +286,11 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
     if (part > 0)
       chunk.sendBackward = times.sendTime(parts[part].sentBackward);
     times.taxSends(chunk);
+    // The host's part of a message slows no kernels.
+    if (config.pp > 1 && part + 1 < parts.size())
+      chunk.sendForward += setting.software->host.message;
+    if (config.pp > 1 && part > 0)
+      chunk.sendBackward += setting.software->host.message;
     stage.chunks.push_back(std::move(chunk));
   }
   for (StageTimes &stage : problem.stages)

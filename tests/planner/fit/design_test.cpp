@@ -27,22 +27,30 @@ TEST(Design, ASumDeterminesNoAddend) {
   const std::vector<double> deviations = deviationsAfter({{2.0, 2.0}});
   EXPECT_NEAR(deviations[0], std::sqrt((2.0 / 9 + 2) / 4), 1e-12);
   EXPECT_NEAR(deviations[1], deviations[0], 1e-12);
-  const std::vector<double> predicted =
-      predictionDeviations({{2.0, 2.0}}, {{1.0, 1.0}, {1.0, -1.0}, {0.0, 0.0}});
-  EXPECT_NEAR(predicted[0], std::sqrt(2.0 / 9), 1e-12);
-  EXPECT_NEAR(predicted[1], std::sqrt(2.0), 1e-12);
-  EXPECT_EQ(predicted[2], 0.0);
-  EXPECT_NEAR(predictionDeviations({}, {{3.0, 4.0}})[0], 5.0, 1e-12);
 }
 
-// Returns the sum of the variances of all measurements after `done`.
+// Returns the sum of the variances of all measurements after `done`: the sum of
+// j' x over all slopes j, where (1 + sum of k k') x = j, with k from `done`.
 double varianceAfter(const Slopes &all, const std::vector<std::size_t> &done) {
-  Slopes measured;
-  for (std::size_t i : done)
-    measured.push_back(all[i]);
+  const std::size_t size = all.front().size();
   double sum = 0.0;
-  for (double deviation : predictionDeviations(measured, all))
-    sum += deviation * deviation;
+  for (const std::vector<double> &slopes : all) {
+    Slopes system(size, std::vector<double>(size + 1, 0.0));
+    for (std::size_t r = 0; r < size; ++r) {
+      system[r][r] = 1.0;
+      for (std::size_t i : done)
+        for (std::size_t c = 0; c < size; ++c)
+          system[r][c] += all[i][r] * all[i][c];
+      system[r][size] = slopes[r];
+    }
+    for (std::size_t p = 0; p < size; ++p) // positive definite: no pivoting
+      for (std::size_t r = 0; r < size; ++r)
+        if (const double factor = system[r][p] / system[p][p]; r != p)
+          for (std::size_t c = p; c <= size; ++c)
+            system[r][c] -= factor * system[p][c];
+    for (std::size_t r = 0; r < size; ++r)
+      sum += slopes[r] * system[r][size] / system[r][r];
+  }
   return sum;
 }
 

@@ -48,7 +48,7 @@ TEST_F(FitSoftware, WritesAFileThatThePlannerReads) {
               HasSubstr("No run depends on "
                         "/tensor_collectives/slowdown_across_nodes, "));
   EXPECT_THAT(ran.out, HasSubstr("Measure next, the most useful first\n  "
-                                 "Llama-style 1.34B: tp "));
+                                 "Llama-style 1.34B, batch 256 of 4096: tp "));
   EXPECT_EQ(planner::loadSoftware(output).name, "ours");
   Ran planned = runExample("gpt2-1.2b", {"--software", output});
   EXPECT_EQ(planned.code, kDone) << planned.err;
@@ -73,6 +73,10 @@ TEST_F(FitSoftware, RefusesBadInput) {
   EXPECT_THAT(ran.err, HasSubstr("no machine file \"nowhere\""));
   ran = Ran({"fit-software", runs, "-o", runs});
   EXPECT_EQ(ran.code, kBadInput);
+  std::ofstream(output) << planner::softwareText("pytorch-eager");
+  ran = Ran({"fit-software", runs, "--base", output, "-o", output});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, HasSubstr("is what --base names"));
   std::ofstream(runs) << runsOf({});
   ran = Ran({"fit-software", runs});
   EXPECT_EQ(ran.code, kBadInput);

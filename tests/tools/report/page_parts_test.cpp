@@ -1,6 +1,7 @@
 //===- page_parts_test.cpp - The planner's numbers on the page ------------===//
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ TEST(PageParts, StepHasAllTerms) {
   for (Seconds StepTime::*term :
        {&StepTime::compute, &StepTime::local, &StepTime::tensor,
         &StepTime::context, &StepTime::exchange, &StepTime::data,
-        &StepTime::update, &StepTime::host, &StepTime::pipeline}) {
+        &StepTime::update, &StepTime::host, &StepTime::launch,
+        &StepTime::pipeline}) {
     time.*term = {1};
     time.step += {1};
   }
@@ -48,6 +50,11 @@ TEST(PageParts, StepHasAllTerms) {
   for (double part : bars.bars[0].parts)
     sum += part;
   EXPECT_EQ(sum, time.step.value);
+  std::set<int> colours;
+  for (const PagePart &part : bars.parts) {
+    EXPECT_LT(part.colour, kPageColours) << part.name;
+    EXPECT_TRUE(colours.insert(part.colour).second) << part.name;
+  }
 }
 
 TEST(PageParts, MemoryByStageAndClass) {

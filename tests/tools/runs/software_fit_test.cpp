@@ -1,5 +1,6 @@
 //===- software_fit_test.cpp - Software files fitted to runs --------------===//
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -161,9 +162,10 @@ TEST_F(SoftwareFits, TheFileHasTheFittedValues) {
                                               "ours", "fit to 9 runs of a.csv");
   const planner::Software read = planner::parseSoftware(text);
   EXPECT_EQ(read.name, "ours");
-  for (const SoftwareFigure &figure : softwareFigures())
-    EXPECT_NEAR(figure.get(read) / figure.get(fit.software), 1.0, 6e-4)
-        << figure.name;
+  for (const SoftwareFigure &figure : softwareFigures()) {
+    const double value = figure.get(fit.software);
+    EXPECT_NEAR(figure.get(read), value, 6e-4 * value) << figure.name;
+  }
   for (std::size_t i = 0; i < read.attention.rates.size(); ++i)
     EXPECT_NEAR(read.attention.rates[i].backward /
                     fit.software.attention.rates[i].backward,
@@ -176,30 +178,85 @@ TEST_F(SoftwareFits, TheFileHasTheFittedValues) {
   EXPECT_EQ(file["overlap"], before["overlap"]);
 }
 
-// The most useful run among copies of one insensitive run and one sensitive run
-// is the sensitive one.
+// Each suggestion is an offered run, and none comes twice.
 TEST_F(SoftwareFits, SuggestionsAreOfferedRuns) {
   const std::vector<std::size_t> offered = {1, 3, 5, 7};
-  const std::vector<std::size_t> chosen =
-      suggestRuns(base, runs, {0}, offered, 3);
+  std::vector<std::size_t> chosen = suggestRuns(base, runs, {0}, offered, 3);
   ASSERT_EQ(chosen.size(), 3U);
+  std::ranges::sort(chosen);
+  EXPECT_EQ(std::ranges::adjacent_find(chosen), chosen.end());
   for (std::size_t run : chosen)
     EXPECT_THAT(offered, testing::Contains(run));
+  EXPECT_TRUE(suggestRuns(base, runs, {0}, offered, 0).empty());
 }
 
-TEST(Layouts, AllOthersOfTheModel) {
+// A base without a host needs none if it predicts the runs exactly.
+TEST_F(SoftwareFits, AHostIsNotInvented) {
+  const planner::Software plain = planner::loadSoftware("torchtitan-eager");
+  measured.clear();
+  for (const FixedRun &run : runs)
+    measured.push_back(run.stepWith(plain).value);
+  const SoftwareFit fit = fitSoftware(plain, runs, measured);
+  EXPECT_LT(fit.software.host.step.value, 1e-4);
+  for (double error : fit.after)
+    EXPECT_NEAR(error, 0.0, 1e-3);
+}
+
+TEST_F(SoftwareFits, OneRunIsEnough) {
+  std::vector<FixedRun> one;
+  one.push_back(std::move(runs[3]));
+  const double seconds = 1.1 * one[0].stepWith(base).value;
+  const SoftwareFit fit = fitSoftware(base, one, {seconds});
+  EXPECT_NEAR(fit.before[0], 1 / 1.1 - 1, 1e-12);
+  EXPECT_LT(std::fabs(fit.after[0]), 0.5 * std::fabs(fit.before[0]));
+}
+
+// Software whose passes move nothing, and whose attention has no rates, keeps
+// both.
+TEST_F(SoftwareFits, FiguresOfNothingStay) {
+  planner::Software empty = base;
+  empty.passes = {};
+  empty.attention.rates.clear();
+  const SoftwareFit fit = fitSoftware(empty, runs, measured);
+  EXPECT_TRUE(fit.software.attention.rates.empty());
+  EXPECT_EQ(fit.software.passes.residual.forwardBytes, 0.0);
+  for (double error : fit.after)
+    EXPECT_TRUE(std::isfinite(error));
+}
+
+// The reductions of this row follow backward, whatever its software does.
+TEST(FixedRun, KeepsWhatTheRowStates) {
+  RunRow row = rowOf(16, 1, 1, 2);
+  row.notes = "DDP=local";
+  RowPricer pricer(kBase);
+  PricedRow priced;
+  const std::optional<FixedRun> run = pricer.fix(row, priced);
+  ASSERT_TRUE(run);
+  EXPECT_NEAR(run->stepWith(planner::loadSoftware(kBase)).value,
+              pricer.price(row).time.step.value, 1e-9);
+  row.notes.clear();
+  EXPECT_LT(pricer.price(row).time.step, priced.time.step);
+}
+
+TEST(Layouts, OtherLayoutsOfTheModelAndBatch) {
   RunRow row = rowOf(2, 1, 1, 128);
-  const std::vector<RunRow> others = otherLayouts({row}, 16);
+  RunRow sharded = rowOf(4, 2, 1, 64, 1);
   std::vector<std::string> texts;
-  for (const RunRow &other : others)
+  for (const RunRow &other : otherLayouts({row, sharded}, 2)) {
     if (microBatchOf(other) == 128)
       texts.push_back(layoutText(other));
+    EXPECT_EQ(other.sequenceParallel, other.tp > 1);
+  }
   EXPECT_THAT(
       texts,
       ElementsAre("tp 1, pp 1, dp 2, micro-batch 128, ZeRO 1 on 2 GPUs",
                   "tp 1, pp 2, dp 1, micro-batch 128, ZeRO 0 on 2 GPUs",
                   "tp 2, pp 1, dp 1, micro-batch 128, ZeRO 0 on 2 GPUs"));
   EXPECT_TRUE(otherLayouts({row}, 1).empty());
+  row.cp = 2;
+  row.dp = 1;
+  for (const RunRow &other : otherLayouts({row}, 2))
+    EXPECT_EQ(other.tp * other.pp * *other.dp, 1);
 }
 
 // The cuts follow from the rule in nanotron's source. With 16 layers of 67
@@ -222,6 +279,9 @@ TEST(StageLayers, NanotronCutsByWeights) {
               ElementsAre(3, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 0));
   row.pp = 1;
   EXPECT_THAT(stageLayersOf(row, 32), ElementsAre(32));
+  row.pp = 2;
+  row.chunks = 2;
+  EXPECT_THAT(stageLayersOf(row, 32), ElementsAre(8, 8, 8, 8));
 }
 
 } // namespace

@@ -19,7 +19,7 @@
 
 namespace mtplan::tools {
 
-inline constexpr int kPageColours = 9;
+inline constexpr int kPageColours = 10;
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Holds a number in the heading: "Step time", "12.3 s".
