@@ -76,15 +76,6 @@ double kernelsOf(const Op &op, const OpRun &run, const Device &device,
   return 1;
 }
 
-} // namespace
-
-double launchesOf(const Op &op, const OpRun &run, const Device &device,
-                  const Software &software) {
-  return run.inProduct ? 0 : run.tiles * kernelsOf(op, run, device, software);
-}
-
-namespace {
-
 Seconds gaps(const Op &op, const OpRun &run, const Device &device,
              const Software &software) {
   return kernelsOf(op, run, device, software) *
@@ -175,6 +166,11 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
 }
 
 } // namespace
+
+double launchesOf(const Op &op, const OpRun &run, const Device &device,
+                  const Software &software) {
+  return run.inProduct ? 0 : run.tiles * kernelsOf(op, run, device, software);
+}
 
 Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,

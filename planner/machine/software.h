@@ -169,8 +169,8 @@ struct OverlapRules {
 struct HostLaunch {
   Seconds kernel;     ///< of one kernel
   Seconds collective; ///< of a collective between two operators
-  /// One is added to `collective` for each rank of its group: without stages, for
-  /// a group over nodes; with stages, for a group in a node, or over nodes.
+  /// One is added to `collective` per rank of its group: without stages, for a
+  /// group over nodes; with stages, for a group within a node, or over nodes.
   Seconds perRankAcrossNodes, perRankPipelined, perRankPipelinedAcrossNodes;
   Seconds message; ///< added to each message between stages
   /// These are added to each step, for work that no phase contains; the second

@@ -154,7 +154,8 @@ TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
            kNano;
   };
   EXPECT_DOUBLE_EQ(exposed(shard, replicated, Phase::forward), 128);
-  software.tensor = {1.0, 0.25, 0.5};
+  software.tensor = {
+      .copies = 1.0, .hiddenForward = 0.25, .hiddenBackward = 0.5};
   EXPECT_DOUBLE_EQ(exposed(shard, replicated, Phase::forward), 640 * 0.75);
   EXPECT_DOUBLE_EQ(exposed(shard, replicated, Phase::backward), 640 * 0.5);
   Layout partial = withPlacement(replicated, kTensorAxis, kPartial);
@@ -173,7 +174,7 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
   Layout replicated = Layout::replicated(3);
   int shard = domain.add(withPlacement(replicated, kTensorAxis, 1));
   int all = domain.add(replicated);
-  software.tensor = {0.0, 0.25, 0.5};
+  software.tensor = {.hiddenForward = 0.25, .hiddenBackward = 0.5};
   domain.price({1, 8, 16}, 2, true, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 96 * kNano);
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 64 * kNano);
