@@ -68,9 +68,7 @@ std::vector<std::size_t>
 chooseMeasurements(const std::vector<Slopes> &scenarios,
                    const std::vector<std::size_t> &known,
                    std::vector<std::size_t> offered, std::size_t count) {
-  std::vector<Estimate> estimates;
-  for (const Slopes &slopes : scenarios)
-    estimates.emplace_back(slopes);
+  std::vector<Estimate> estimates(scenarios.begin(), scenarios.end());
   auto add = [&](std::size_t measurement) {
     for (Estimate &estimate : estimates)
       estimate.add(measurement);
