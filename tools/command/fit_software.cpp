@@ -82,31 +82,15 @@ MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
   return measured;
 }
 
-std::string deviationText(const FittedSoftwareFigure &found,
-                          const SoftwareFigure &figure) {
-  constexpr double kPoor = 0.8; // of the deviation without any run
-  const std::string text = fmt::format("+- {:.0f} %", 100 * found.deviation);
-  return found.deviation > kPoor * figure.width ? text + ", poorly determined"
-                                                : text;
-}
-
 std::string reportOf(const FitFlags &flags, const MeasuredRuns &measured,
                      const SoftwareFit &fit) {
-  Table figures;
   std::string unknown;
-  for (std::size_t f = 0; f < fit.figures.size(); ++f) {
-    const SoftwareFigure &figure = softwareFigures()[f];
-    const FittedSoftwareFigure &found = fit.figures[f];
-    if (found.isDetermined)
-      figures.add({figure.name, fmt::format("{:.4g}", found.base), "->",
-                   fmt::format("{:.4g}", found.value), figure.unit,
-                   deviationText(found, figure)});
-    else
-      (unknown += unknown.empty() ? "" : ", ") += figure.name;
-  }
+  for (std::size_t f = 0; f < fit.figures.size(); ++f)
+    if (!fit.figures[f].isDetermined)
+      (unknown += unknown.empty() ? "" : ", ") += softwareFigures()[f].name;
   std::string text =
       fmt::format("{} runs, starting from {}\n{}", measured.rows.size(),
-                  flags.base, figures.print("  "));
+                  flags.base, figuresText(fit));
   if (!unknown.empty())
     text += fmt::format("No run depends on {}.\n", unknown);
   text += "Measured, predicted before and after the fit\n";

@@ -71,6 +71,10 @@ SoftwareFit fitSoftware(const planner::Software &base,
                         const std::vector<FixedRun> &runs,
                         const std::vector<double> &measured);
 
+/// Returns a table of the figures on which the runs depend: the base, the
+/// fitted value and its standard deviation.
+std::string figuresText(const SoftwareFit &fit);
+
 /// Returns the preset that explains the runs best after a fit. To save time,
 /// only the three presets that predict the runs best as they are, are fitted.
 std::string nearestSoftware(const std::vector<FixedRun> &runs,

@@ -82,15 +82,12 @@ constexpr Range kRanges[] = {{1, 16, "up to 16 GPUs"},
 void addRows(const FewShot &source, Table &table) {
   for (const Range &range : kRanges) {
     std::vector<PricedRow> rows;
-    std::vector<double> deviations;
     for (const PricedRow &row : source.predicted)
-      if (row.row.gpus >= range.least && row.row.gpus <= range.most) {
+      if (row.row.gpus >= range.least && row.row.gpus <= range.most)
         rows.push_back(row);
-        deviations.push_back(row.deviation());
-      }
     if (rows.empty())
       continue;
-    const ErrorSummary errors = summaryOf(deviations);
+    const ErrorSummary errors = summaryOf(pricedRows(rows));
     const ChoiceSummary choice = choiceSummaryOf(rows);
     table.add(
         {source.source, range.name, fmt::format("{}", errors.rows),
@@ -167,18 +164,8 @@ std::string fewShotText(const std::vector<FewShot> &sources) {
                         source.learnt.size(), source.base);
     for (const PricedRow &row : source.learnt)
       text += fmt::format("  learnt {}\n", row.row.id);
-    if (source.learnt.empty())
-      continue;
-    Table figures;
-    for (std::size_t f = 0; f < source.fit.figures.size(); ++f) {
-      const SoftwareFigure &figure = softwareFigures()[f];
-      const FittedSoftwareFigure &found = source.fit.figures[f];
-      if (found.isDetermined)
-        figures.add({figure.name, fmt::format("{:.4g}", found.base),
-                     fmt::format("{:.4g}", found.value), figure.unit,
-                     fmt::format("+- {:.0f} %", 100 * found.deviation)});
-    }
-    text += figures.print("  ");
+    if (!source.learnt.empty())
+      text += figuresText(source.fit);
   }
   return text;
 }

@@ -16,24 +16,27 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<RunRow> nanotronRows() {
-  std::ifstream file(MTPLAN_SOURCE_DIR "/docs/accuracy/throughput-2.csv");
+// Returns the rows of a file whose source contains `source`.
+std::vector<RunRow> rowsOf(const char *name, const char *source) {
+  std::ifstream file(std::string(MTPLAN_SOURCE_DIR "/docs/accuracy/") + name);
   std::ostringstream text;
   text << file.rdbuf();
   std::vector<std::string> errors;
-  std::vector<RunRow> rows;
-  for (RunRow &row : readRows(text.str(), errors))
-    if (row.sourceHas("nanotron") && row.gpus <= 128)
-      rows.push_back(std::move(row));
+  std::vector<RunRow> rows = readRows(text.str(), errors);
   EXPECT_TRUE(errors.empty());
+  std::erase_if(rows,
+                [&](const RunRow &row) { return !row.sourceHas(source); });
+  return rows;
+}
+
+std::vector<RunRow> nanotronRows() {
+  std::vector<RunRow> rows = rowsOf("throughput-2.csv", "nanotron");
+  std::erase_if(rows, [](const RunRow &row) { return row.gpus > 128; });
   return rows;
 }
 
 ErrorSummary errorsOf(const std::vector<PricedRow> &rows) {
-  std::vector<double> deviations;
-  for (const PricedRow &row : rows)
-    deviations.push_back(row.deviation());
-  return summaryOf(deviations);
+  return summaryOf(pricedRows(rows));
 }
 
 FewShot learn(std::size_t count, const std::string &base) {
@@ -103,15 +106,8 @@ TEST(FewShot, TheCommandRefusesOtherOutputs) {
 
 // Two presets price the runs of one paper.
 TEST(FewShot, SoftwareIsLearntApart) {
-  std::ifstream file(MTPLAN_SOURCE_DIR "/docs/accuracy/throughput.csv");
-  std::ostringstream text;
-  text << file.rdbuf();
-  std::vector<std::string> errors;
-  std::vector<RunRow> rows;
-  for (const RunRow &row : readRows(text.str(), errors))
-    if (row.sourceHas("SC21"))
-      rows.push_back(row);
-  const std::vector<FewShot> all = fewShot(rows, 2, "");
+  const std::vector<FewShot> all =
+      fewShot(rowsOf("throughput.csv", "SC21"), 2, "");
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].base, "deepspeed-2021");
   EXPECT_EQ(all[1].base, "megatron-2021");
