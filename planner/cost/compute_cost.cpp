@@ -235,8 +235,19 @@ Seconds computeLowerBound(const Op &op, const OpRun &run,
 Bytes savedBeside(const Op &op, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh,
                   const Software &software, Precision precision) {
-  return savedScores(op, LocalWork(op, tensors, strategy, mesh), software,
-                     precision);
+  if (op.phase == Phase::backward)
+    return {};
+  const LocalWork work(op, tensors, strategy, mesh);
+  if (op.opClass == OpClass::attention)
+    return savedScores(op, work, software, precision) +
+           Bytes{work.bytesOf(op.operands.front()) / 2 *
+                 software.attention.copyKept};
+  if (const Pass *pass = passOf(op, software.passes))
+    return Bytes{work.largest() / 2 * pass->kept};
+  // Two operators of forward read the logits.
+  if (op.pass == PassKind::logitsRead)
+    return Bytes{work.largest() / 2 * software.memory.crossEntropy / 2};
+  return {};
 }
 
 } // namespace mtplan::planner

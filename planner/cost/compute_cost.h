@@ -47,7 +47,8 @@ Seconds computeLowerBound(const Op &op, const OpRun &run,
                           const Machine &machine, const Software &software);
 
 /// Returns the bytes that `op` saves for backward on one rank in addition to
-/// its operands and results: the attention scores, if the kernel stores them.
+/// its operands and results: the attention scores, if the kernel stores them,
+/// and what the software keeps (Pass::kept, FrameworkMemory::crossEntropy).
 Bytes savedBeside(const Op &op, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh,
                   const Software &software, Precision precision);

@@ -28,6 +28,9 @@ struct Pass {
   /// proportion.
   double forwardBytes = 0.0, backwardBytes = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
+  /// Counts the bytes that forward keeps for backward in addition to operands
+  /// and results, per 16-bit element as above.
+  double kept = 0.0;
 };
 
 /// Holds the figures of memory-bound kernels. If the software fuses two
@@ -90,6 +93,8 @@ struct AttentionKernel {
   /// These are the bytes that copies before and after the kernel move, per
   /// 16-bit element of the queries.
   double copyForward = 0.0, copyBackward = 0.0;
+  /// Counts the bytes of these copies that are kept for backward.
+  double copyKept = 0.0;
   double forwardKernels = 1.0, backwardKernels = 1.0;
 };
 
@@ -179,6 +184,30 @@ struct HostLaunch {
   bool operator==(const HostLaunch &) const = default;
 };
 
+/// Holds what a framework keeps in memory in addition to the state of training,
+/// the values that backward reads, and the workspace.
+struct FrameworkMemory {
+  /// Says whether a value is saved for backward in the layout in which it was
+  /// produced. A product whose input was all-gathered gathers it again in
+  /// backward (Korthikanti et al. 2022, section 4.2.2).
+  bool savesAsProduced = false;
+  /// Counts the bytes kept from the loss to its backward, per 16-bit logit, in
+  /// addition to the logits.
+  double crossEntropy = 0.0;
+  /// Counts the bytes of the buckets in which replicas exchange gradients, per
+  /// parameter on the rank. Without replicas there are no buckets.
+  double buckets = 0.0;
+  /// Counts the bytes of temporary tensors that wait for the communication
+  /// stream before their memory is free again, per 16-bit element of the value
+  /// that a layer passes on, whole. They accumulate if a step has several
+  /// micro-batches.
+  double waiting = 0.0;
+  /// Holds the bytes that the allocator caches and does not use, relative to
+  /// all bytes that are in use.
+  double cached = 0.0;
+  bool operator==(const FrameworkMemory &) const = default;
+};
+
 /// Holds the rates that the software's libraries reach, relative to the figures
 /// of the machine file.
 struct ReachedRates {
@@ -211,6 +240,7 @@ struct Software {
   /// Device::launch as the gap between kernels.
   std::optional<Seconds> blockingLaunch;
   HostLaunch host; ///< 0 if the host is never slower than the device
+  FrameworkMemory memory;
   ReachedRates reached;
 };
 

@@ -42,6 +42,7 @@ template <typename File> void visit(File &file, Pass &pass) {
   file.number("backward_bytes", kBytes, pass.backwardBytes);
   file.number("forward_kernels", kKernels, pass.forwardKernels);
   file.number("backward_kernels", kKernels, pass.backwardKernels);
+  file.rare("kept_bytes", kBytes, pass.kept, 0.0);
 }
 
 template <typename File> void visit(File &file, Passes &passes) {
@@ -70,6 +71,7 @@ template <typename File> void visit(File &file, AttentionKernel &attention) {
   file.kernel(attention);
   file.number("copy_forward_bytes", kBytes, attention.copyForward);
   file.number("copy_backward_bytes", kBytes, attention.copyBackward);
+  file.rare("copy_kept_bytes", kBytes, attention.copyKept, 0.0);
   file.number("forward_kernels", kKernels, attention.forwardKernels);
   file.number("backward_kernels", kKernels, attention.backwardKernels);
 }
@@ -134,6 +136,14 @@ template <typename File> void visit(File &file, HostLaunch &host) {
   delay("sharded_step_us", host.shardedStep);
 }
 
+template <typename File> void visit(File &file, FrameworkMemory &memory) {
+  file.rareFlag("saves_as_produced", memory.savesAsProduced);
+  file.rare("cross_entropy_bytes", kBytes, memory.crossEntropy, 0.0);
+  file.rare("bucket_bytes", kBytes, memory.buckets, 0.0);
+  file.rare("waiting_bytes", kBytes, memory.waiting, 0.0);
+  file.rare("cached_share", kPart, memory.cached, 0.0);
+}
+
 template <typename File> void visit(File &file, ReachedRates &reached) {
   file.rare("products", kReached, reached.products, 1.0);
   file.rare("network", kReached, reached.network, 1.0);
@@ -156,6 +166,7 @@ template <typename File> void visit(File &file, Software &software) {
   file.flag("scatters_sends", software.scattersSends);
   file.delay("blocking_launch_us", software.blockingLaunch);
   file.rareObject("host", software.host);
+  file.rareObject("memory", software.memory);
   file.rareObject("reached_rates", software.reached);
 }
 

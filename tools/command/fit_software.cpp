@@ -60,7 +60,6 @@ void addFlags(CLI::App &app, FitFlags &flags) {
 struct MeasuredRuns {
   std::vector<PricedRow> rows;
   std::vector<FixedRun> runs;
-  std::vector<double> seconds;
 };
 
 MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
@@ -77,35 +76,58 @@ MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
     }
     measured.rows.push_back(std::move(priced));
     measured.runs.push_back(std::move(*run));
-    measured.seconds.push_back(row.stepSeconds);
   }
   return measured;
 }
 
-std::string reportOf(const FitFlags &flags, const MeasuredRuns &measured,
-                     const SoftwareFit &fit) {
+/// Holds the runs whose `quantity` was measured.
+struct FittedRuns {
+  Quantity quantity;
+  std::vector<const RunRow *> rows;
+  std::vector<const FixedRun *> runs;
+  std::vector<double> measured;
+  SoftwareFit fit;
+};
+
+FittedRuns runsWith(Quantity quantity, const MeasuredRuns &all) {
+  FittedRuns found{quantity, {}, {}, {}, {}};
+  for (std::size_t r = 0; r < all.rows.size(); ++r)
+    if (const double value = measuredOf(all.rows[r].row, quantity); value > 0) {
+      found.rows.push_back(&all.rows[r].row);
+      found.runs.push_back(&all.runs[r]);
+      found.measured.push_back(value);
+    }
+  return found;
+}
+
+std::string reportOf(const std::string &base, const FittedRuns &fitted) {
+  const SoftwareFit &fit = fitted.fit;
+  const bool isTime = fitted.quantity == Quantity::stepTime;
   std::string unknown;
   for (std::size_t f = 0; f < fit.figures.size(); ++f)
     if (!fit.figures[f].isDetermined)
-      (unknown += unknown.empty() ? "" : ", ") += softwareFigures()[f].name;
-  std::string text =
-      fmt::format("{} runs, starting from {}\n{}", measured.rows.size(),
-                  flags.base, figuresText(fit));
+      (unknown += unknown.empty() ? "" : ", ") +=
+          softwareFigures(fit.quantity)[f].name;
+  std::string text = fmt::format("{} of {} runs, starting from {}\n{}",
+                                 isTime ? "Step times" : "Memory",
+                                 fitted.rows.size(), base, figuresText(fit));
   if (!unknown.empty())
     text += fmt::format("No run depends on {}.\n", unknown);
   text += "Measured, predicted before and after the fit\n";
   Table runs;
-  for (std::size_t r = 0; r < measured.rows.size(); ++r)
-    runs.add({measured.rows[r].row.id, layoutText(measured.rows[r].row),
-              fmt::format("{:.4g} s", measured.seconds[r]),
-              fmt::format("{:+.1f} %", 100 * fit.before[r]),
-              fmt::format("{:+.1f} %", 100 * fit.after[r])});
+  for (std::size_t r = 0; r < fitted.rows.size(); ++r)
+    runs.add(
+        {fitted.rows[r]->id, layoutText(*fitted.rows[r]),
+         fmt::format("{:.4g} {}", fitted.measured[r], isTime ? "s" : "GiB"),
+         fmt::format("{:+.1f} %", 100 * fit.before[r]),
+         fmt::format("{:+.1f} %", 100 * fit.after[r])});
   return text + runs.print("  ");
 }
 
 std::string suggestionText(const FitFlags &flags,
                            const std::vector<RunRow> &rows,
-                           MeasuredRuns &measured, const SoftwareFit &fit,
+                           MeasuredRuns &measured,
+                           const planner::Software &software,
                            RowPricer &pricer) {
   const std::size_t known = measured.runs.size();
   std::vector<std::size_t> indices(known), offered;
@@ -125,7 +147,7 @@ std::string suggestionText(const FitFlags &flags,
   if (layouts.empty())
     return text + fmt::format("  no other layout fits on at most {} GPUs\n",
                               kMostGpusToMeasure);
-  for (std::size_t i : suggestRuns(fit.software, measured.runs, indices,
+  for (std::size_t i : suggestRuns(software, pointersTo(measured.runs), indices,
                                    offered, flags.suggest)) {
     const RunRow &row = layouts[i - known];
     text += fmt::format("  {}, batch {} of {}: {}\n", row.model,
@@ -136,33 +158,45 @@ std::string suggestionText(const FitFlags &flags,
 
 int fitRuns(FitFlags flags, const std::vector<RunRow> &rows, std::ostream &out,
             std::ostream &err) {
+  const std::string usual = "pytorch-eager";
   std::vector<std::string> errors;
   const bool isNamed = !flags.base.empty();
-  RowPricer pricer(isNamed ? flags.base : "pytorch-eager", flags.hardware);
+  RowPricer pricer(isNamed ? flags.base : usual, flags.hardware);
   MeasuredRuns measured = pricedRuns(rows, pricer, errors);
   if (measured.runs.empty() && errors.empty())
     errors.push_back(flags.runs + ": has no runs");
   if (!errors.empty())
     return printErrors(errors, err);
+  FittedRuns fits[] = {runsWith(Quantity::stepTime, measured),
+                       runsWith(Quantity::peakMemory, measured)};
   if (!isNamed)
-    flags.base = nearestSoftware(measured.runs, measured.seconds);
-  const std::string baseText = planner::softwareText(flags.base);
-  const SoftwareFit fit = fitSoftware(planner::parseSoftware(baseText),
-                                      measured.runs, measured.seconds);
+    flags.base = fits[0].runs.empty()
+                     ? usual
+                     : nearestSoftware(fits[0].runs, fits[0].measured);
   namespace fs = std::filesystem;
-  const std::string software = fittedSoftwareText(
-      baseText, fit,
-      flags.output.empty() ? "fitted" : fs::path(flags.output).stem().string(),
-      fmt::format("fit to {} runs of {}", measured.runs.size(),
-                  fs::path(flags.runs).filename().string()));
+  const std::string name =
+      flags.output.empty() ? "fitted" : fs::path(flags.output).stem().string();
+  std::string software = planner::softwareText(flags.base), text;
+  for (FittedRuns &one : fits) {
+    if (one.runs.empty())
+      continue;
+    one.fit = fitSoftware(planner::parseSoftware(software), one.runs,
+                          one.measured, one.quantity);
+    software = fittedSoftwareText(
+        software, one.fit, name,
+        fmt::format("fit to {} runs of {}", one.runs.size(),
+                    fs::path(flags.runs).filename().string()));
+    text += reportOf(flags.base, one);
+  }
   if (!flags.output.empty() && !writeTextFile(flags.output, software, errors))
     return printErrors(errors, err);
   std::ostream &report = flags.output.empty() ? err : out;
   if (flags.output.empty())
     out << software;
-  report << reportOf(flags, measured, fit);
+  report << text;
   if (flags.suggest > 0)
-    report << suggestionText(flags, rows, measured, fit, pricer);
+    report << suggestionText(flags, rows, measured,
+                             planner::parseSoftware(software), pricer);
   return kDone;
 }
 

@@ -210,12 +210,14 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
 
 // All published runs split their products in this way.
 constexpr std::pair<const char *, const char *> kSplitsOf[] = {
-    {"h.*.attn.q", "column"},  {"h.*.attn.k", "column"},
-    {"h.*.attn.v", "column"},  {"h.*.attn.core", "head"},
-    {"h.*.attn.proj", "row"},  {"h.*.mlp.gate", "column"},
-    {"h.*.mlp.up", "column"},  {"h.*.mlp.down", "row"},
-    {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
-    {"lm_head", "vocab"}};
+    {"h.*.attn.q", "column"},   {"h.*.attn.k", "column"},
+    {"h.*.attn.v", "column"},   {"h.*.attn.core", "head"},
+    {"h.*.attn.proj", "row"},   {"h.*.mlp.gate", "column"},
+    {"h.*.mlp.up", "column"},   {"h.*.mlp.down", "row"},
+    {"h.*.mlp.fc1", "column"},  {"h.*.mlp.fc2", "row"},
+    {"lm_head", "vocab"},       {"h.*.ln_1", "sequence"},
+    {"h.*.ln_2", "sequence"},   {"h.*.attn.add", "sequence"},
+    {"h.*.mlp.add", "sequence"}};
 
 // Pins the splits of a run with sequence parallelism. Otherwise a plan could
 // all-gather weights and keep the sequence split, which no published run did.
@@ -233,46 +235,51 @@ planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
       errors);
 }
 
-struct Size {
-  std::int64_t tp, hidden, layers, heads;
-  double alone, replicated; ///< published speeds, on 1 and on 64 replicas
-  bool overlaps;
-};
+// Returns the bytes that `kind` counts. Runs of an unknown kind count allocated
+// bytes.
+planner::Bytes countedBytes(const planner::MemoryUse &use,
+                            const std::string &kind,
+                            const planner::Device &device) {
+  if (kind == "reserved")
+    return use.allocated() + use.reserved - device.reserved;
+  if (kind == "nvidia-smi")
+    return use.allocated() + use.reserved;
+  return use.allocated();
+}
 
-// The values are from table 1 and figure 5 of the paper. The overlap of
-// gradient reduction follows Megatron-LM's README: PyTorch's overlapping
-// implementation raises the largest model's scaling from 60 % to 76 % on 512
-// GPUs. The overlap needs memory, and therefore slows the smaller models at tp
-// 1 and 2.
-constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
-                           {2, 1920, 54, 20, 0.95, 0.83, false},
-                           {4, 2304, 64, 24, 0.82, 0.79, true},
-                           {8, 3072, 72, 32, 0.77, 0.74, true}};
-constexpr double kLargestAfterBackward = 0.60;
-
-RunRow runOf(const Size &size, std::int64_t replicas, bool overlaps) {
-  RunRow run;
-  run.source = "Megatron-LM 2019 (arXiv:1909.08053)";
-  run.hardware = "DGX-2H V100-SXM3-32GB";
-  run.model = "GPT-2";
-  run.precision = "fp16";
-  run.recompute = "full";
-  run.gpus = size.tp * replicas;
-  run.tp = size.tp;
-  run.dp = replicas;
-  run.layers = size.layers;
-  run.hidden = size.hidden;
-  run.heads = size.heads;
-  run.vocabulary = 51200;
-  run.sequence = 1024;
-  run.microBatch = 8;
-  run.globalBatch = 8 * replicas;
-  run.flashAttention = false;
-  run.notes = overlaps ? "DDP=torch" : "DDP=local";
-  return run;
+double peakGiBOf(const planner::ModelGraph &graph,
+                 const planner::PlannedParts &parts,
+                 const planner::Setting &setting, const RowCase &one) {
+  constexpr double kGiB = 1 << 30;
+  planner::Bytes peak;
+  for (const planner::MemoryUse &use :
+       planner::memoryByStage(graph, parts, setting, one.config)) {
+    peak = std::max(peak,
+                    countedBytes(use, one.memoryKind, setting.machine->device));
+    if (one.statesFirstStage)
+      break;
+  }
+  return peak.value / kGiB;
 }
 
 } // namespace
+
+double measuredOf(const RunRow &row, Quantity quantity) {
+  return quantity == Quantity::stepTime ? row.stepSeconds : row.peakGiB;
+}
+
+std::vector<const FixedRun *> pointersTo(const std::vector<FixedRun> &runs) {
+  std::vector<const FixedRun *> pointers;
+  for (const FixedRun &run : runs)
+    pointers.push_back(&run);
+  return pointers;
+}
+
+double PricedRow::deviation(Quantity quantity) const {
+  return (quantity == Quantity::stepTime ? predicted() : peakGiB) /
+             measuredOf(row, quantity) -
+         1.0;
+}
 
 const planner::ModelGraph *RowPricer::graphOf(const ir::Transformer &model,
                                               bool half, std::string &error) {
@@ -322,6 +329,8 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   const FoundSoftware own = softwareOf(row, made->stated);
   FoundSoftware software = givenSoftware.value_or(own);
   made->reducesAfterBackward = reducesAfterBackward(row);
+  made->statesFirstStage = row.sourceHas("nanotron");
+  made->memoryKind = row.memoryKind;
   if (made->reducesAfterBackward)
     software.software.overlap.reduce = false;
   priced.software = software.preset;
@@ -376,10 +385,11 @@ RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
   std::optional<planner::PlannedCandidate> planned;
+  const planner::ModelGraph graph =
+      planner::withBatch(*one.graph, one.config.microBatch * one.config.dp);
   try {
     planned = planner::solveCandidate(
-        planner::withBatch(*one.graph, one.config.microBatch * one.config.dp),
-        one.options, machine, one.config,
+        graph, one.options, machine, one.config,
         {std::numeric_limits<double>::infinity(), kManyPoints}, cache,
         rejection);
   } catch (const planner::TooLarge &error) {
@@ -396,6 +406,9 @@ RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
   priced.modelFlops =
       planner::withBatch(*one.graph, one.config.globalBatch).modelFlops;
   priced.memory = planned->memory.total();
+  priced.peakGiB =
+      peakGiBOf(graph, planned->parts,
+                planner::settingOf(one.options, machine, one.config), one);
   return planned;
 }
 
@@ -431,24 +444,12 @@ planner::Seconds FixedRun::stepWith(const planner::Software &software) const {
       one->config, options.overlaps));
 }
 
-std::vector<ScalingPoint> weakScaling() {
-  std::vector<ScalingPoint> curve;
-  RowPricer pricer;
-  double one = 0.0;
-  auto add = [&](const RunRow &run, double published) {
-    PricedRow priced = pricer.price(run);
-    double speed = priced.modelFlops.value / priced.predicted() /
-                   static_cast<double>(run.gpus);
-    if (curve.empty())
-      one = speed;
-    curve.push_back({run, published, speed / one});
-  };
-  for (std::int64_t replicas : {1, 64})
-    for (const Size &size : kSizes)
-      add(runOf(size, replicas, size.overlaps),
-          replicas == 1 ? size.alone : size.replicated);
-  add(runOf(kSizes[3], 64, false), kLargestAfterBackward);
-  return curve;
+double FixedRun::peakGiBWith(const planner::Software &software) const {
+  planner::SearchOptions options = one->options;
+  options.software = &software;
+  return peakGiBOf(graph, parts,
+                   planner::settingOf(options, one->machine, one->config),
+                   *one);
 }
 
 } // namespace mtplan::tools

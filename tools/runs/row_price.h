@@ -12,6 +12,12 @@
 
 namespace mtplan::tools {
 
+/// Names what is measured of a run, and predicted.
+enum class Quantity : std::uint8_t {
+  stepTime,  ///< seconds
+  peakMemory ///< GiB
+};
+
 struct PricedRow {
   RunRow row;
   std::string machine, software; ///< preset names
@@ -19,14 +25,19 @@ struct PricedRow {
   std::string excluded; ///< why the row is not priced
   std::string error;    ///< why the row cannot be priced
   planner::StepTime time;
-  planner::Flops modelFlops; ///< per step, without recomputation
-  planner::Bytes memory, limit;
+  planner::Flops modelFlops;    ///< per step, without recomputation
+  planner::Bytes memory, limit; ///< of the fullest stage; of the device
+  double peakGiB = 0.0;         ///< predicts RunRow::peakGiB
 
   bool isPriced() const { return excluded.empty() && error.empty(); }
   bool fits() const { return memory <= limit; }
   double predicted() const { return time.step.value; }
-  double deviation() const { return predicted() / row.stepSeconds - 1.0; }
+  /// Returns predicted / measured - 1.
+  double deviation(Quantity quantity = Quantity::stepTime) const;
 };
+
+/// Returns what was measured of the run, or 0.
+double measuredOf(const RunRow &row, Quantity quantity);
 
 struct RowCase {
   planner::Machine stated;  ///< as the row states it
@@ -39,6 +50,8 @@ struct RowCase {
   /// Says whether the row states that reductions of gradients follow backward,
   /// whatever its software does.
   bool reducesAfterBackward = false;
+  bool statesFirstStage = false; ///< RunRow::peakGiB is of the first stage
+  std::string memoryKind;        ///< RunRow::memoryKind
 };
 
 /// Holds a run with its plan, which other software can price too.
@@ -51,6 +64,14 @@ public:
 
   /// Returns the time of a step with the plan's strategies.
   planner::Seconds stepWith(const planner::Software &software) const;
+  /// Returns the memory that RunRow::memoryKind counts: of the first stage if
+  /// the source states that of rank 0, else of the fullest stage. Strategies
+  /// stay as they are.
+  double peakGiBWith(const planner::Software &software) const;
+  double valueWith(const planner::Software &software, Quantity quantity) const {
+    return quantity == Quantity::stepTime ? stepWith(software).value
+                                          : peakGiBWith(software);
+  }
   bool spansNodes() const {
     return one->config.devices() > one->stated.devicesPerNode;
   }
@@ -60,6 +81,8 @@ private:
   planner::ModelGraph graph; ///< scaled to one micro-batch of all replicas
   planner::PlannedParts parts;
 };
+
+std::vector<const FixedRun *> pointersTo(const std::vector<FixedRun> &runs);
 
 /// Prices rows. Keeps the graph of each model for later rows.
 class RowPricer {
@@ -92,20 +115,6 @@ private:
   using Shape = std::vector<std::int64_t>;
   std::map<Shape, planner::ModelGraph> graphs;
 };
-
-/// Holds a point of weak scaling in Megatron-LM 2019 (arXiv:1909.08053, figure
-/// 5). Models grow with the number of GPUs. The speeds are per GPU, relative to
-/// the smallest model on one GPU.
-struct ScalingPoint {
-  RunRow run;
-  double published = 0.0; ///< relative speed per GPU
-  double predicted = 0.0;
-};
-
-/// Returns nine points: tp 1, 2, 4 and 8 with one replica, the same with 64
-/// replicas, and the largest model on 64 replicas without overlapped gradient
-/// reduction.
-std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools
 

@@ -23,6 +23,8 @@ public:
         std::vector<std::string> &findings)
       : columns(where), cells(record), line(lineNumber), errors(findings) {}
 
+  bool has(const char *column) const { return columns.contains(column); }
+
   const std::string &text(const char *column) const {
     static const std::string kNothing;
     auto found = columns.find(column);
@@ -55,10 +57,11 @@ public:
     return std::nullopt;
   }
 
-  std::int64_t needed(const char *column) {
+  /// Sets RunRow::missing to the first needed column whose cell is empty.
+  std::int64_t needed(const char *column, RunRow &row) {
     std::optional<std::int64_t> value = count(column);
-    if (!value && text(column).empty())
-      error(column, "is empty");
+    if (text(column).empty() && row.missing.empty())
+      row.missing = column;
     return value.value_or(1);
   }
 
@@ -82,6 +85,8 @@ private:
   std::vector<std::string> &errors;
 };
 
+constexpr const char *kStepTime = "step_time_s", *kPeak = "peak_memory_GiB";
+
 RunRow rowOf(Cells &cells) {
   RunRow row;
   row.id = cells.text("id");
@@ -91,19 +96,19 @@ RunRow rowOf(Cells &cells) {
   row.recompute = cells.text("recompute");
   row.precision = cells.text("precision");
   row.notes = cells.text("notes");
-  row.gpus = cells.needed("gpus");
+  row.gpus = cells.needed("gpus", row);
   row.gpusPerNode = cells.count("gpus_per_node");
   row.intraNodeGBps = cells.number("intra_node_bw_GBps");
   row.interNodeGBps = cells.number("inter_node_bw_GBps_per_node");
   row.parametersB = cells.number("params_B");
-  row.layers = cells.needed("layers");
-  row.hidden = cells.needed("hidden");
-  row.heads = cells.needed("heads");
+  row.layers = cells.needed("layers", row);
+  row.hidden = cells.needed("hidden", row);
+  row.heads = cells.needed("heads", row);
   row.kvHeads = cells.count("kv_heads");
   row.inner = cells.count("ffn_hidden");
-  row.vocabulary = cells.needed("vocab");
-  row.sequence = cells.needed("seq_len");
-  row.globalBatch = cells.needed("global_batch");
+  row.vocabulary = cells.needed("vocab", row);
+  row.sequence = cells.needed("seq_len", row);
+  row.globalBatch = cells.needed("global_batch", row);
   row.microBatch = cells.count("micro_batch");
   row.tp = cells.count("tp").value_or(1);
   row.pp = cells.count("pp").value_or(1);
@@ -118,15 +123,17 @@ RunRow rowOf(Cells &cells) {
     row.zeroStage = static_cast<int>(zero);
   row.sequenceParallel = cells.flag("sequence_parallel").value_or(false);
   row.flashAttention = cells.flag("flash_attention");
-  row.stepSeconds = cells.number("step_time_s").value_or(0.0);
-  if (row.stepSeconds <= 0.0)
-    cells.error("step_time_s", "must be above 0");
+  row.stepSeconds = cells.number(kStepTime).value_or(0.0);
+  row.peakGiB = cells.number(kPeak).value_or(0.0);
+  row.memoryKind = cells.text("memory_kind");
+  if (row.stepSeconds <= 0.0 && row.peakGiB <= 0.0)
+    cells.error(cells.has(kStepTime) ? kStepTime : kPeak, "must be above 0");
   return row;
 }
 
 constexpr const char *kNeeded[] = {
-    "id",     "source", "hardware", "gpus",    "model_name",   "layers",
-    "hidden", "heads",  "vocab",    "seq_len", "global_batch", "step_time_s"};
+    "id",     "source", "hardware", "gpus",    "model_name",  "layers",
+    "hidden", "heads",  "vocab",    "seq_len", "global_batch"};
 
 std::string lower(std::string text) {
   for (char &c : text)
@@ -162,7 +169,12 @@ const std::vector<Rule> kClusters = {
 // The first matching rule decides. An empty preset means that the device has no
 // machine file.
 const std::vector<Rule> kDevices = {
+    {{"gb300"}, "gb300-nvl72"},
     {{"gb200"}, "gb200-nvl72"},
+    {{"blackwell", "184 gib"}, "gb200-nvl72"}, // the memory of GB200
+    {{"b300"}, "hgx-b300"},
+    {{"b200 sxm"}, "hgx-b200"},
+    {{"b200", "power limited"}, "hgx-b200"},
     {{"b200"}, "p6-b200"},
     {{"h200"}, "hgx-h200"},
     {{"h100", "500w"}, "grand-teton-h100-500w"},
@@ -242,6 +254,8 @@ const char *knownSoftware(const RunRow &row) {
     return "fms";
   if (source("nanotron"))
     return "nanotron";
+  if (source("SimuMax"))
+    return "megatron-2025";
   return nullptr;
 }
 
@@ -267,9 +281,14 @@ std::vector<RunRow> readRows(const std::string &text,
   if (!records.empty())
     for (std::size_t i = 0; i < records.front().cells.size(); ++i)
       columns.emplace(records.front().cells[i], i);
-  for (const char *name : kNeeded)
+  const auto need = [&](const std::string &name) {
     if (!columns.contains(name))
-      errors.push_back(std::string("line 1: there is no column ") + name);
+      errors.push_back("line 1: there is no column " + name);
+  };
+  for (const char *name : kNeeded)
+    need(name);
+  if (!columns.contains(kPeak))
+    need(kStepTime);
   if (!errors.empty())
     return rows;
   const std::size_t width = records.front().cells.size();
@@ -330,6 +349,8 @@ bool reducesAfterBackward(const RunRow &row) {
 }
 
 std::string exclusionOf(const RunRow &row) {
+  if (!row.missing.empty())
+    return row.missing + " is not stated";
   if (row.notesHave("includes data loading"))
     return "the time includes loading data and checkpoints";
   if (row.notesHave("rowwise"))

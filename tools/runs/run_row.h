@@ -1,8 +1,9 @@
 //===- run_row.h - Published training runs ----------------------*- C++ -*-===//
 //
-// A CSV of measured step times has a row per run: model, machine, configuration
-// and step time. Empty cells are unknown. The row determines the machine file
-// and the software file of the run without regard to the measured time.
+// A CSV of measured runs has a row per run: model, machine, configuration, and
+// the time of a step or the peak of memory. Empty cells are unknown. The row
+// determines the machine file and the software file of the run without regard
+// to what was measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,11 @@ struct RunRow {
   int zeroStage = 0;
   bool sequenceParallel = false;
   std::optional<bool> flashAttention;
-  double stepSeconds = 0.0;
+  double stepSeconds = 0.0; ///< 0: not measured
+  double peakGiB = 0.0;     ///< of one GPU; 0: not measured
+  std::string memoryKind;   ///< which bytes `peakGiB` counts; "": unknown
+  /// Names a needed column whose cell is empty, or is empty.
+  std::string missing;
 
   bool notesHave(const char *words) const {
     return notes.find(words) != std::string::npos;
@@ -48,7 +53,8 @@ struct RunRow {
 };
 
 /// Reads rows in the file's order. Columns may be in any order; unknown columns
-/// are ignored. Errors have the form "line N: column: what".
+/// are ignored. Errors have the form "line N: column: what". A row needs a step
+/// time or a peak of memory.
 std::vector<RunRow> readRows(const std::string &text,
                              std::vector<std::string> &errors);
 

@@ -88,16 +88,19 @@ double baseOf(const SoftwareFigure &figure, const Software &base) {
   return value > 0 ? value : figure.usual;
 }
 
-double scatterOf(const FixedRun &run) {
+double scatterOf(const FixedRun &run, Quantity quantity) {
+  if (quantity == Quantity::peakMemory)
+    return kMemoryScatter;
   return run.spansNodes() ? kScatter : kScatterInNode;
 }
 
-// Returns the slopes of log(step) with respect to the logarithms of the
-// figures, by run and figure (planner/fit/design.h).
+// Returns the slopes of the quantity's logarithm with respect to the logarithms
+// of the figures, by run and figure (planner/fit/design.h).
 planner::Slopes slopesOf(const Software &software,
-                         const std::vector<FixedRun> &runs) {
+                         const std::vector<const FixedRun *> &runs,
+                         Quantity quantity) {
   constexpr double kStep = 0.05;
-  const std::vector<SoftwareFigure> &figures = softwareFigures();
+  const std::vector<SoftwareFigure> &figures = softwareFigures(quantity);
   planner::Slopes slopes(runs.size());
   for (const SoftwareFigure &figure : figures) {
     Software more = software, less = software;
@@ -105,18 +108,19 @@ planner::Slopes slopesOf(const Software &software,
     figure.set(more, value * std::exp(kStep));
     figure.set(less, value * std::exp(-kStep));
     for (std::size_t r = 0; r < runs.size(); ++r)
-      slopes[r].push_back(
-          std::log(runs[r].stepWith(more) / runs[r].stepWith(less)) /
-          (2 * kStep) * figure.width / scatterOf(runs[r]));
+      slopes[r].push_back(std::log(runs[r]->valueWith(more, quantity) /
+                                   runs[r]->valueWith(less, quantity)) /
+                          (2 * kStep) * figure.width /
+                          scatterOf(*runs[r], quantity));
   }
   return slopes;
 }
 
-} // namespace
+// These are limits of software files.
+constexpr double kBytes = 1e4, kDelay = 1e6;
 
-const std::vector<SoftwareFigure> &softwareFigures() {
+const std::vector<SoftwareFigure> &figuresOfTime() {
   using planner::HostLaunch;
-  constexpr double kBytes = 1e4, kDelay = 1e6; // limits of software files
   static const std::vector<SoftwareFigure> kFigures = {
       {kPassesName, "bytes per element of the first", 0.3, 4.0, 100.0, passesOf,
        setPasses},
@@ -168,15 +172,53 @@ const std::vector<SoftwareFigure> &softwareFigures() {
   return kFigures;
 }
 
+template <double planner::FrameworkMemory::*Figure>
+SoftwareFigure memoryFigure(const char *name, const char *unit, double width,
+                            double usual, double limit = kBytes) {
+  return {name,
+          unit,
+          width,
+          usual,
+          limit,
+          [](const Software &s) { return s.memory.*Figure; },
+          [](Software &s, double v) { s.memory.*Figure = v; }};
+}
+
+const std::vector<SoftwareFigure> &figuresOfMemory() {
+  using planner::FrameworkMemory;
+  static const std::vector<SoftwareFigure> kFigures = {
+      {"/attention/copy_kept_bytes", "bytes per element", 1.0, 8.0, kBytes,
+       [](const Software &s) { return s.attention.copyKept; },
+       [](Software &s, double v) { s.attention.copyKept = v; }},
+      memoryFigure<&FrameworkMemory::crossEntropy>(
+          "/memory/cross_entropy_bytes", "bytes per logit", 1.0, 4.0),
+      memoryFigure<&FrameworkMemory::buckets>("/memory/bucket_bytes",
+                                              "bytes per parameter", 0.5, 2.0),
+      memoryFigure<&FrameworkMemory::waiting>("/memory/waiting_bytes",
+                                              "bytes per element", 1.0, 20.0),
+      memoryFigure<&FrameworkMemory::cached>(
+          "/memory/cached_share", "of the bytes in use", 1.0, 0.03, 1.0),
+  };
+  return kFigures;
+}
+
+} // namespace
+
+const std::vector<SoftwareFigure> &softwareFigures(Quantity quantity) {
+  return quantity == Quantity::stepTime ? figuresOfTime() : figuresOfMemory();
+}
+
 bool SoftwareFigure::changes(const std::string &pointer) const {
   const std::string own = name;
   return pointer == own || pointer.starts_with(own + '/') ||
          (own == kPassesName && pointer.starts_with("/attention/copy_"));
 }
 
-SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
-                        const std::vector<double> &measured) {
-  const std::vector<SoftwareFigure> &figures = softwareFigures();
+SoftwareFit fitSoftware(const Software &base,
+                        const std::vector<const FixedRun *> &runs,
+                        const std::vector<double> &measured,
+                        Quantity quantity) {
+  const std::vector<SoftwareFigure> &figures = softwareFigures(quantity);
   std::vector<planner::FitUnknown> unknowns;
   std::vector<double> bases;
   for (const SoftwareFigure &figure : figures) {
@@ -199,9 +241,9 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
     const Software software = with(values);
     std::vector<double> errors;
     for (std::size_t r = 0; r < runs.size(); ++r)
-      errors.push_back(
-          robust(std::log(runs[r].stepWith(software).value / measured[r]) /
-                 scatterOf(runs[r])));
+      errors.push_back(robust(
+          std::log(runs[r]->valueWith(software, quantity) / measured[r]) /
+          scatterOf(*runs[r], quantity)));
     for (std::size_t f = 0; f < figures.size(); ++f)
       errors.push_back((bases[f] == 0 ? values[f] / figures[f].usual
                                       : std::log(values[f] / bases[f])) /
@@ -212,6 +254,7 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
       planner::solveLeastSquares(unknowns, errorsOf);
 
   SoftwareFit fit;
+  fit.quantity = quantity;
   fit.software = base;
   for (double error : found.errors)
     fit.cost += error * error;
@@ -220,7 +263,7 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
     ofRuns += found.errors[r] * found.errors[r];
   const double scale =
       std::max(1.0, std::sqrt(ofRuns / static_cast<double>(runs.size())));
-  const planner::Slopes slopes = slopesOf(with(found.values), runs);
+  const planner::Slopes slopes = slopesOf(with(found.values), runs, quantity);
   const std::vector<double> deviations = planner::deviationsAfter(slopes);
   for (std::size_t f = 0; f < figures.size(); ++f) {
     FittedSoftwareFigure figure;
@@ -236,13 +279,14 @@ SoftwareFit fitSoftware(const Software &base, const std::vector<FixedRun> &runs,
     fit.figures.push_back(figure);
   }
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    fit.before.push_back(runs[r].stepWith(base).value / measured[r] - 1);
-    fit.after.push_back(runs[r].stepWith(fit.software).value / measured[r] - 1);
+    fit.before.push_back(runs[r]->valueWith(base, quantity) / measured[r] - 1);
+    fit.after.push_back(
+        runs[r]->valueWith(fit.software, quantity) / measured[r] - 1);
   }
   return fit;
 }
 
-std::string nearestSoftware(const std::vector<FixedRun> &runs,
+std::string nearestSoftware(const std::vector<const FixedRun *> &runs,
                             const std::vector<double> &measured) {
   constexpr std::size_t kFitted = 3;
   std::vector<std::pair<double, std::string>> presets;
@@ -251,7 +295,7 @@ std::string nearestSoftware(const std::vector<FixedRun> &runs,
     double sum = 0.0;
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const double error =
-          std::log(runs[r].stepWith(software).value / measured[r]);
+          std::log(runs[r]->stepWith(software).value / measured[r]);
       sum += error * error;
     }
     presets.emplace_back(sum, name);
@@ -264,21 +308,24 @@ std::string nearestSoftware(const std::vector<FixedRun> &runs,
 }
 
 std::vector<std::size_t> suggestRuns(const Software &base,
-                                     const std::vector<FixedRun> &runs,
+                                     const std::vector<const FixedRun *> &runs,
                                      const std::vector<std::size_t> &known,
                                      const std::vector<std::size_t> &offered,
-                                     std::size_t count) {
+                                     std::size_t count, Quantity quantity) {
   constexpr double kHostSpeeds[] = {1.0 / 3, 1.0, 3.0};
   if (count == 0)
     return {};
   std::vector<planner::Slopes> scenarios;
-  for (double speed : kHostSpeeds) {
-    Software software = base;
-    for (const SoftwareFigure &figure : softwareFigures())
-      if (std::string_view(figure.name).starts_with("/host/"))
-        figure.set(software, speed * baseOf(figure, base));
-    scenarios.push_back(slopesOf(software, runs));
-  }
+  if (quantity == Quantity::peakMemory) // no host sets the memory
+    scenarios.push_back(slopesOf(base, runs, quantity));
+  else
+    for (double speed : kHostSpeeds) {
+      Software software = base;
+      for (const SoftwareFigure &figure : softwareFigures(quantity))
+        if (std::string_view(figure.name).starts_with("/host/"))
+          figure.set(software, speed * baseOf(figure, base));
+      scenarios.push_back(slopesOf(software, runs, quantity));
+    }
   return planner::chooseMeasurements(scenarios, known, offered, count);
 }
 

@@ -23,6 +23,8 @@ namespace mtplan::tools {
 /// The fit expects these standard deviations of log(predicted / measured). Runs
 /// on one node weigh less, because plans are usually for several nodes.
 inline constexpr double kScatter = 0.05, kScatterInNode = 0.1;
+/// The same for the memory of all runs.
+inline constexpr double kMemoryScatter = 0.05;
 
 /// Is the most GPUs of the runs that are suggested for a measurement.
 inline constexpr std::int64_t kMostGpusToMeasure = 16;
@@ -43,9 +45,10 @@ struct SoftwareFigure {
   bool changes(const std::string &pointer) const;
 };
 
-/// Returns the figures that can be fitted, in the order of
-/// SoftwareFit::figures.
-const std::vector<SoftwareFigure> &softwareFigures();
+/// Returns the figures that can be fitted to a measured quantity, in the order
+/// of SoftwareFit::figures.
+const std::vector<SoftwareFigure> &
+softwareFigures(Quantity quantity = Quantity::stepTime);
 
 struct FittedSoftwareFigure {
   double base = 0.0, value = 0.0;
@@ -56,6 +59,7 @@ struct FittedSoftwareFigure {
 };
 
 struct SoftwareFit {
+  Quantity quantity = Quantity::stepTime;
   planner::Software software;
   std::vector<FittedSoftwareFigure> figures;
   /// These are predicted / measured - 1 of every run, with the base and with
@@ -66,10 +70,11 @@ struct SoftwareFit {
 
 /// Fits software to runs. A figure on which no run depends keeps its value.
 /// \param runs      at least one
-/// \param measured  the seconds of a step, by run
+/// \param measured  the quantity, by run
 SoftwareFit fitSoftware(const planner::Software &base,
-                        const std::vector<FixedRun> &runs,
-                        const std::vector<double> &measured);
+                        const std::vector<const FixedRun *> &runs,
+                        const std::vector<double> &measured,
+                        Quantity quantity = Quantity::stepTime);
 
 /// Returns a table of the figures on which the runs depend: the base, the
 /// fitted value and its standard deviation.
@@ -77,7 +82,7 @@ std::string figuresText(const SoftwareFit &fit);
 
 /// Returns the preset that explains the runs best after a fit. To save time,
 /// only the three presets that predict the runs best as they are, are fitted.
-std::string nearestSoftware(const std::vector<FixedRun> &runs,
+std::string nearestSoftware(const std::vector<const FixedRun *> &runs,
                             const std::vector<double> &measured);
 
 /// Returns the base's file with the fitted values and their standard errors.
@@ -96,10 +101,11 @@ std::string fittedSoftwareText(const std::string &baseText,
 /// \param offered  indices of runs that can be measured
 /// \param count    the most runs to return
 std::vector<std::size_t> suggestRuns(const planner::Software &base,
-                                     const std::vector<FixedRun> &runs,
+                                     const std::vector<const FixedRun *> &runs,
                                      const std::vector<std::size_t> &known,
                                      const std::vector<std::size_t> &offered,
-                                     std::size_t count);
+                                     std::size_t count,
+                                     Quantity quantity = Quantity::stepTime);
 
 } // namespace mtplan::tools
 

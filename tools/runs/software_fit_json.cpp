@@ -44,7 +44,7 @@ private:
   }
 
   std::string sourceOf(const std::string &pointer) const {
-    const std::vector<SoftwareFigure> &figures = softwareFigures();
+    const std::vector<SoftwareFigure> &figures = softwareFigures(fit.quantity);
     for (std::size_t f = 0; f < figures.size(); ++f)
       if (figures[f].changes(pointer))
         return fmt::format("{}, standard error {:.0f} %", origin,

@@ -18,7 +18,7 @@ static std::string deviationText(const FittedSoftwareFigure &found,
 std::string figuresText(const SoftwareFit &fit) {
   Table figures;
   for (std::size_t f = 0; f < fit.figures.size(); ++f) {
-    const SoftwareFigure &figure = softwareFigures()[f];
+    const SoftwareFigure &figure = softwareFigures(fit.quantity)[f];
     const FittedSoftwareFigure &found = fit.figures[f];
     if (found.isDetermined)
       figures.add({figure.name, fmt::format("{:.4g}", found.base), "->",

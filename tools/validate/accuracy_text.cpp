@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/runs/weak_scaling.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
 

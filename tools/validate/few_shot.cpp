@@ -46,26 +46,29 @@ struct Runs {
   std::vector<FixedRun> runs;
 };
 
-void learn(Runs &all, std::size_t count, FewShot &result) {
+void learn(Runs &all, std::size_t count, Quantity quantity, FewShot &result) {
   const planner::Software software = planner::loadSoftware(result.base);
   std::vector<bool> isLearnt(all.rows.size(), false);
-  for (std::size_t i : suggestRuns(software, all.runs, {},
-                                   candidatesOf(all.rows, count), count))
+  for (std::size_t i :
+       suggestRuns(software, pointersTo(all.runs), {},
+                   candidatesOf(all.rows, count), count, quantity))
     isLearnt[i] = true;
-  std::vector<FixedRun> chosen;
+  std::vector<const FixedRun *> chosen;
   std::vector<double> measured;
   for (std::size_t i = 0; i < all.rows.size(); ++i)
     if (isLearnt[i]) {
-      chosen.push_back(std::move(all.runs[i]));
-      measured.push_back(all.rows[i].row.stepSeconds);
+      chosen.push_back(&all.runs[i]);
+      measured.push_back(measuredOf(all.rows[i].row, quantity));
       result.learnt.push_back(all.rows[i]);
     }
   result.fit.software = software;
+  result.fit.quantity = quantity;
   if (!chosen.empty())
-    result.fit = fitSoftware(software, chosen, measured);
+    result.fit = fitSoftware(software, chosen, measured, quantity);
   for (std::size_t i = 0; i < all.rows.size(); ++i)
     if (!isLearnt[i]) {
       all.rows[i].time.step = all.runs[i].stepWith(result.fit.software);
+      all.rows[i].peakGiB = all.runs[i].peakGiBWith(result.fit.software);
       result.predicted.push_back(std::move(all.rows[i]));
     }
 }
@@ -87,8 +90,11 @@ void addRows(const FewShot &source, Table &table) {
         rows.push_back(row);
     if (rows.empty())
       continue;
-    const ErrorSummary errors = summaryOf(pricedRows(rows));
-    const ChoiceSummary choice = choiceSummaryOf(rows);
+    const Quantity quantity = source.fit.quantity;
+    const ErrorSummary errors = summaryOf(pricedRows(rows), quantity);
+    const ChoiceSummary choice = quantity == Quantity::stepTime
+                                     ? choiceSummaryOf(rows)
+                                     : ChoiceSummary{};
     table.add(
         {source.source, range.name, fmt::format("{}", errors.rows),
          fmt::format("{:.1f}", 100 * errors.mean),
@@ -131,11 +137,13 @@ ChoiceSummary choiceSummaryOf(const std::vector<PricedRow> &rows) {
 }
 
 std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
-                             const std::string &base) {
+                             const std::string &base, Quantity quantity) {
   RowPricer pricer(base);
   std::map<std::pair<std::string, std::string>, Runs> groups;
   for (const RunRow &row : rows) {
     PricedRow priced;
+    if (measuredOf(row, quantity) <= 0)
+      continue;
     if (std::optional<FixedRun> run = pricer.fix(row, priced)) {
       Runs &group = groups[{row.source, priced.software}];
       group.rows.push_back(std::move(priced));
@@ -146,7 +154,7 @@ std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
   for (auto &[names, group] : groups) {
     FewShot &one = all.emplace_back();
     std::tie(one.source, one.base) = names;
-    learn(group, count, one);
+    learn(group, count, quantity, one);
   }
   return all;
 }

@@ -27,13 +27,15 @@ struct FewShot {
 /// model on at most kMostGpusToMeasure GPUs, or, if they are fewer than
 /// `count`, the rows on the smallest clusters. suggestRuns() chooses among them
 /// without regard to their times. Rows that cannot be priced are left out.
-/// \param base  a preset or file from which every fit starts; empty: each
+/// \param base      a preset or file from which every fit starts; empty: each
 /// source's own software
+/// \param quantity  what the rows must state; other rows are left out too
 std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
-                             const std::string &base);
+                             const std::string &base,
+                             Quantity quantity = Quantity::stepTime);
 
-/// Returns tables of the errors, rank correlations and regrets of all sources,
-/// and of the fitted figures.
+/// Returns tables of the errors of all sources and of the fitted figures, and
+/// for step times, of rank correlations and regrets.
 std::string fewShotText(const std::vector<FewShot> &sources);
 
 /// Summarizes how well predictions choose among the rows of one model, cluster,

@@ -30,6 +30,7 @@ ErrorSummary summaryOf(const std::vector<double> &deviations) {
   // ten is not exact in floating point.
   std::size_t rank = (deviations.size() * 9 + 9) / 10;
   summary.p90 = sizes[rank - 1];
+  summary.worst = sizes.back();
   return summary;
 }
 
@@ -123,10 +124,26 @@ std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
   return result;
 }
 
-ErrorSummary summaryOf(const RowGroup &group) {
+std::vector<PricedRow> pricesOf(const std::vector<RunRow> &rows,
+                                RowPricer &pricer, Quantity quantity) {
+  std::vector<PricedRow> all;
+  for (const RunRow &row : rows) {
+    if (measuredOf(row, quantity) > 0) {
+      all.push_back(pricer.price(row));
+      continue;
+    }
+    all.emplace_back().row = row;
+    all.back().excluded = quantity == Quantity::stepTime
+                              ? "the time of a step is not stated"
+                              : "the memory is not stated";
+  }
+  return all;
+}
+
+ErrorSummary summaryOf(const RowGroup &group, Quantity quantity) {
   std::vector<double> deviations;
   for (const PricedRow *priced : group.rows)
-    deviations.push_back(priced->deviation());
+    deviations.push_back(priced->deviation(quantity));
   return summaryOf(deviations);
 }
 

@@ -16,6 +16,7 @@ struct ErrorSummary {
   double mean = 0.0;   ///< mean of absolute values
   double median = 0.0; ///< median of absolute values
   double p90 = 0.0;    ///< 90th percentile of absolute values
+  double worst = 0.0;  ///< largest absolute value
   double bias = 0.0;   ///< mean of signed values
 };
 /// Returns a summary of zeros if there are no deviations.
@@ -49,11 +50,16 @@ inline constexpr Grouping kRankedGroupings[] = {
     Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
     Grouping::gpus, Grouping::batch};
 
+/// Prices the rows that state the quantity. The other rows are excluded.
+std::vector<PricedRow> pricesOf(const std::vector<RunRow> &rows,
+                                RowPricer &pricer, Quantity quantity);
+
 /// Groups the priced rows, in order of name.
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping);
 
-ErrorSummary summaryOf(const RowGroup &group);
+ErrorSummary summaryOf(const RowGroup &group,
+                       Quantity quantity = Quantity::stepTime);
 
 /// Correlates measured and predicted step times.
 double spearman(const RowGroup &group);

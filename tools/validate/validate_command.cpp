@@ -15,6 +15,7 @@
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"
 #include "tools/validate/few_shot.h"
+#include "tools/validate/memory_text.h"
 
 namespace mtplan::tools {
 
@@ -24,7 +25,7 @@ struct ValidateFlags {
   std::string csv, report, svg;
   std::string group;
   std::vector<std::string> only;
-  bool json = false, beat = false;
+  bool json = false, beat = false, memory = false;
   std::optional<std::size_t> fewShot;
   std::string software;
 };
@@ -41,6 +42,9 @@ void addFlags(CLI::App &app, ValidateFlags &flags) {
   app.add_flag("--beat", flags.beat,
                "instead, plan each model on its cluster with everything open, "
                "and compare with the published runs, all by our prices");
+  app.add_flag("--memory", flags.memory,
+               "compare the peak memory of a GPU (column peak_memory_GiB), not "
+               "the time of a step");
   app.add_option("--few-shot", flags.fewShot,
                  "instead, fit the software of each source to this many of its "
                  "runs on small clusters, and predict the others")
@@ -128,6 +132,10 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
       (flags.json || flags.beat || !flags.report.empty() || !flags.svg.empty()))
     errors.emplace_back("--few-shot prints tables: give it without --json, "
                         "--report, --svg and --beat");
+  if (flags.memory &&
+      (flags.json || flags.beat || !flags.report.empty() || !flags.svg.empty()))
+    errors.emplace_back("--memory prints tables: give it without --json, "
+                        "--report, --svg and --beat");
   if (flags.beat && !flags.software.empty())
     errors.emplace_back("--beat prices each run with its own software: give it "
                         "without --software");
@@ -152,6 +160,8 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
       if (isAskedFor(row, flags.only))
         asked.push_back(row);
 
+  const Quantity quantity =
+      flags.memory ? Quantity::peakMemory : Quantity::stepTime;
   bool isBeaten = true;
   std::string page;
   std::vector<PricedRow> rows;
@@ -163,11 +173,11 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     });
     page = beatMarkdown(all, baseName(flags.csv));
   } else if (errors.empty() && flags.fewShot) {
-    out << fewShotText(fewShot(asked, *flags.fewShot, flags.software));
+    out << fewShotText(
+        fewShot(asked, *flags.fewShot, flags.software, quantity));
   } else if (errors.empty()) {
     RowPricer pricer(flags.software);
-    for (const RunRow &row : asked)
-      rows.push_back(pricer.price(row));
+    rows = pricesOf(asked, pricer, quantity);
     if (!flags.report.empty())
       page = accuracyMarkdown(rows, baseName(flags.csv), baseName(flags.svg));
   }
@@ -180,7 +190,9 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   if (!errors.empty())
     return printErrors(errors, err);
   if (!flags.beat && !flags.fewShot)
-    out << (flags.json ? accuracyJson(rows) : accuracyText(rows));
+    out << (flags.json     ? accuracyJson(rows)
+            : flags.memory ? memoryText(rows)
+                           : accuracyText(rows));
   if (!faults.empty())
     return kBadInput;
   return isBeaten ? kDone : kNothingFits;

@@ -50,6 +50,22 @@ bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
          before->made[tensor] == plan.made[tensor];
 }
 
+// Returns FrameworkMemory::waiting of one rank, in bytes.
+double waitingBytes(const ModelGraph &model, const Setting &setting) {
+  const double perElement = setting.software->memory.waiting / 2;
+  if (perElement == 0.0 || setting.microBatches < 2)
+    return 0.0;
+  double largest = 0.0;
+  for (const SegmentGraph &segment : model.segments)
+    for (const int tensor : segment.carriedOut)
+      largest = std::max(largest,
+                         tensorBytes(segment.tensors[at(tensor)].shape,
+                                     segment.tensors[at(tensor)].elementBytes));
+  for (int axis = 0; axis < tensorAxisOf(setting.mesh); ++axis)
+    largest /= setting.mesh.axes[at(axis)].size;
+  return perElement * largest;
+}
+
 int repeatsOf(const std::vector<SegmentPlan> &plans, int segment) {
   int repeats = 0;
   for (const SegmentPlan &plan : plans)
@@ -82,10 +98,11 @@ std::vector<BlockBytes> blocksAhead(const ModelGraph &model,
 
 } // namespace
 
-Bytes MemoryUse::total() const {
-  return parameters + gradients + optimizer + activations + workspace + spare +
-         reserved;
+Bytes MemoryUse::allocated() const {
+  return parameters + gradients + optimizer + activations + workspace;
 }
+
+Bytes MemoryUse::total() const { return allocated() + spare + reserved; }
 
 void MemoryUse::reserveWorkspace(Bytes room) {
   spare = std::max(Bytes{}, room - workspace);
@@ -114,7 +131,7 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
   RepeatWorkspace result{
       {peak.bytes +
        recomputedBytesOf(segment, one, setting, recomputed, repeated) +
-       workspace.inputs(known)},
+       workspace.inputs(known) + waitingBytes(model, setting)},
       workspace.decisiveTensors(peak)};
   for (std::size_t t = 0; t < segment.tensors.size(); ++t)
     if (recomputed[t] || segment.tensors[t].kind == TensorKind::input)
@@ -128,6 +145,12 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
       std::unique(result.tensors.begin(), result.tensors.end()),
       result.tensors.end());
   return result;
+}
+
+Bytes roomOf(const Setting &setting) {
+  const Device &device = setting.machine->device;
+  return (device.memory - device.reserved) /
+         (1.0 + setting.software->memory.cached);
 }
 
 MemoryUse memoryOf(const ModelGraph &model,
@@ -174,6 +197,7 @@ MemoryUse memoryOf(const ModelGraph &model,
       const double chunks = std::min<double>(setting.parts, plan.count);
       use.gradients +=
           Bytes{accumulated * perElement.gradient +
+                held * bucketBytes(parameter, state, setting) +
                 chunks * earlyScatterBytes(parameter, state, setting)};
     }
     std::vector<bool> tensorRecomputed =
@@ -219,7 +243,8 @@ MemoryUse memoryOf(const ModelGraph &model,
     }
     inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
-  use.workspace += inputs;
+  use.workspace += inputs + Bytes{waitingBytes(model, setting)};
+  use.reserved += setting.software->memory.cached * use.allocated();
   return use;
 }
 

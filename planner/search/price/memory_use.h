@@ -13,16 +13,19 @@ namespace mtplan::planner {
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
-  Bytes workspace;   ///< peak of transient values in a segment, and inputs
-  Bytes spare;       ///< reserved for the workspace but not used
-  Bytes reserved;    ///< context, libraries, fragmentation: see Device
-  Bytes limit;       ///< the device's memory
-  Bytes host;        ///< offloaded state, in the host's memory
-  Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
+  /// Holds the peak of the transient values of a segment, the inputs, and
+  /// FrameworkMemory::waiting.
+  Bytes workspace;
+  Bytes spare;     ///< reserved for the workspace but not used
+  Bytes reserved;  ///< Device::reserved and FrameworkMemory::cached
+  Bytes limit;     ///< the device's memory
+  Bytes host;      ///< offloaded state, in the host's memory
+  Bytes hostLimit; ///< the rank's share of that memory; 0: no host
   /// These are the segment and the operator at which `workspace` peaks; -1
   /// means that no value is transient.
   int peakSegment = -1, peakOp = -1;
-  Bytes total() const; ///< on the device, including `spare`
+  Bytes allocated() const; ///< on the device, without `spare` and `reserved`
+  Bytes total() const;     ///< on the device
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.
   void reserveWorkspace(Bytes room);
   bool hostIsFull() const;
@@ -42,6 +45,9 @@ struct RepeatWorkspace {
 /// segment.
 RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
                             const Setting &setting);
+
+/// Returns how many bytes a rank may allocate, including MemoryUse::spare.
+Bytes roomOf(const Setting &setting);
 
 /// Returns the memory of one rank of a stage that runs `plans`.
 MemoryUse memoryOf(const ModelGraph &model,

@@ -68,6 +68,18 @@ CostTable membershipTable(const Conversions &conversions, const Port &reader) {
   return table;
 }
 
+CostTable savedAsProduced(const Port &maker, const Port &saved,
+                          const LayoutDomain &domain) {
+  CostTable table{{maker.variable, saved.variable}, {}, {}};
+  for (int made : maker.layouts)
+    for (int kept : saved.layouts)
+      table.time.push_back(made == kept ||
+                                   !domain.layouts[at(made)].partial.empty()
+                               ? 0.0
+                               : kInfinity);
+  return table;
+}
+
 ConversionTrees &ConversionTables::treesOf(const LayoutDomain &domain,
                                            Phase phase, int number) {
   return trees.try_emplace({number, phase}, domain, phase).first->second;

@@ -53,6 +53,12 @@ void chooseSets(Conversions &conversions);
 /// Returns the table that forbids sets without the reader's layout.
 CostTable membershipTable(const Conversions &conversions, const Port &reader);
 
+/// Returns the table that forbids to save a value in another layout than that
+/// of the producer. A value whose producer leaves it partial may be saved in
+/// any layout.
+CostTable savedAsProduced(const Port &maker, const Port &saved,
+                          const LayoutDomain &domain);
+
 /// Makes the tables of one segment's conversions. Most tensors of a layer have
 /// equal domains and readers, so equal tables are computed once.
 class ConversionTables {

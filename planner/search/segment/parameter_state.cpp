@@ -290,6 +290,17 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
          stateBytesOf(setting).gradient;
 }
 
+double bucketBytes(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting) {
+  int replicas = 1;
+  for (int axis = 0; axis < tensorAxisOf(setting.mesh); ++axis)
+    replicas *= setting.mesh.axes[at(axis)].size;
+  return replicas > 1
+             ? localBytes(parameter.shape, state.stored,
+                          setting.software->memory.buckets, setting.mesh)
+             : 0.0;
+}
+
 double earlyScatterBytes(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting) {
   const Mesh &mesh = setting.mesh;
@@ -345,6 +356,7 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
     time += weights.update * hostTimes(parameter, state, setting).total();
   cost.time = time.value;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
+                bucketBytes(parameter, state, setting) +
                 sumBytes(parameter, state, setting);
   return cost;
 }

@@ -112,6 +112,11 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
+/// Returns the bytes of a parameter's bucket on one rank
+/// (FrameworkMemory::buckets).
+double bucketBytes(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting);
+
 /// Returns the bytes that SearchOptions::scattersEarly needs for the
 /// accumulator's shard of one more repeat. The result is 0 without that option
 /// and for shared parameters. The result is also 0 unless, over some data axis,

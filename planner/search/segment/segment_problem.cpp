@@ -326,6 +326,9 @@ private:
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
         memory.memory.push_back(domain.bytes[at(layout)]);
+      if (setting.software->memory.savesAsProduced)
+        add(savedAsProduced(maker, backwardMaker, domain),
+            {CostScale::perStep});
       if (isCarriedOut(segment, t))
         addCarried(maker, backwardMaker, memory, recomputed);
       else

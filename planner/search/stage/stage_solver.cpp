@@ -201,9 +201,7 @@ public:
                   const std::vector<HeldSegment> &theHeld,
                   ChainProblem theChain, SolveLimits theLimits)
       : stage(theStage), held(theHeld), chain(std::move(theChain)),
-        limits(theLimits), room((theStage.setting.machine->device.memory -
-                                 theStage.setting.machine->device.reserved)
-                                    .value) {}
+        limits(theLimits), room(roomOf(theStage.setting).value) {}
 
   StageSolution run(Bytes reserve) {
     result.reserve = reserve;

@@ -397,7 +397,10 @@ TEST(Presets, EqualTheDataSheets) {
         Sheet{"p5", 989, 3350, 80, 8, 8, 450, 400.0 / 8},
         Sheet{"hgx-h200", 989, 4800, 141, 8, 8, 450, 400.0 / 8},
         Sheet{"p6-b200", 2250, 8000, 180, 8, 8, 900, 400.0 / 8},
-        Sheet{"gb200-nvl72", 2500, 8000, 186, 72, 4, 900, 0}}) {
+        Sheet{"hgx-b200", 2250, 8000, 180, 8, 8, 900, 400.0 / 8},
+        Sheet{"hgx-b300", 2250, 8000, 288, 8, 8, 900, 800.0 / 8},
+        Sheet{"gb200-nvl72", 2500, 8000, 186, 72, 4, 900, 0},
+        Sheet{"gb300-nvl72", 2500, 8000, 288, 72, 4, 900, 0}}) {
     SCOPED_TRACE(sheet.name);
     Machine machine = loadMachine(sheet.name);
     const Device &device = machine.device;

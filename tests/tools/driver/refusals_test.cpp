@@ -233,10 +233,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--hardware", "dgx-h200"},
                 {"no machine file \"dgx-h200\" can be read, and the presets "
                  "are: cpu, dgx-1, dgx-1v, dgx-2h, dgx-a100-40g, "
-                 "dgx-a100-80g, dgx-h100, gb200-nvl72, generic, "
-                 "grand-teton-h100-500w, hgx-h200, jean-zay-a100, "
-                 "jean-zay-a100-2022-01, p4d, p4de, p5, p6-b200, "
-                 "pcie-a100-80g, pcie-a100-80g-pairs, vtrain-a100"}},
+                 "dgx-a100-80g, dgx-h100, gb200-nvl72, gb300-nvl72, generic, "
+                 "grand-teton-h100-500w, hgx-b200, hgx-b300, hgx-h200, "
+                 "jean-zay-a100, jean-zay-a100-2022-01, p4d, p4de, p5, "
+                 "p6-b200, pcie-a100-80g, pcie-a100-80g-pairs, vtrain-a100"}},
         Refusal{"PrecisionOfMachine",
                 kGpt,
                 {"--hardware", "dgx-2h", "--precision", "bf16"},

@@ -12,6 +12,7 @@
 #include "tools/command/command.h"
 #include "tools/runs/row_price.h"
 #include "tools/runs/run_row.h"
+#include "tools/runs/weak_scaling.h"
 #include "tools/validate/statistics.h"
 #include "tools/validate/validate_command.h"
 
