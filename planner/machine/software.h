@@ -197,11 +197,6 @@ struct FrameworkMemory {
   /// Counts the bytes of the buckets in which replicas exchange gradients, per
   /// parameter on the rank. Without replicas there are no buckets.
   double buckets = 0.0;
-  /// Counts the bytes of temporary tensors that wait for the communication
-  /// stream before their memory is free again, per 16-bit element of the value
-  /// that a layer passes on, whole. They accumulate if a step has several
-  /// micro-batches.
-  double waiting = 0.0;
   /// Holds the bytes that the allocator caches and does not use, relative to
   /// all bytes that are in use.
   double cached = 0.0;

@@ -140,7 +140,6 @@ template <typename File> void visit(File &file, FrameworkMemory &memory) {
   file.rareFlag("saves_as_produced", memory.savesAsProduced);
   file.rare("cross_entropy_bytes", kBytes, memory.crossEntropy, 0.0);
   file.rare("bucket_bytes", kBytes, memory.buckets, 0.0);
-  file.rare("waiting_bytes", kBytes, memory.waiting, 0.0);
   file.rare("cached_share", kPart, memory.cached, 0.0);
 }
 

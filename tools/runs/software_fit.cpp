@@ -194,8 +194,6 @@ const std::vector<SoftwareFigure> &figuresOfMemory() {
           "/memory/cross_entropy_bytes", "bytes per logit", 1.0, 4.0),
       memoryFigure<&FrameworkMemory::buckets>("/memory/bucket_bytes",
                                               "bytes per parameter", 0.5, 2.0),
-      memoryFigure<&FrameworkMemory::waiting>("/memory/waiting_bytes",
-                                              "bytes per element", 1.0, 20.0),
       memoryFigure<&FrameworkMemory::cached>(
           "/memory/cached_share", "of the bytes in use", 1.0, 0.03, 1.0),
   };

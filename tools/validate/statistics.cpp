@@ -127,16 +127,19 @@ std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
 std::vector<PricedRow> pricesOf(const std::vector<RunRow> &rows,
                                 RowPricer &pricer, Quantity quantity) {
   std::vector<PricedRow> all;
-  for (const RunRow &row : rows) {
-    if (measuredOf(row, quantity) > 0) {
-      all.push_back(pricer.price(row));
-      continue;
-    }
+  const auto exclude = [&](const RunRow &row, const char *why) {
     all.emplace_back().row = row;
-    all.back().excluded = quantity == Quantity::stepTime
-                              ? "the time of a step is not stated"
-                              : "the memory is not stated";
-  }
+    all.back().excluded = why;
+  };
+  const bool isTime = quantity == Quantity::stepTime;
+  for (const RunRow &row : rows)
+    if (measuredOf(row, quantity) <= 0)
+      exclude(row, isTime ? "the time of a step is not stated"
+                          : "the memory is not stated");
+    else if (!isTime && row.recompute.empty())
+      exclude(row, "what is recomputed is not stated");
+    else
+      all.push_back(pricer.price(row));
   return all;
 }
 

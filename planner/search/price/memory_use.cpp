@@ -50,22 +50,6 @@ bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
          before->made[tensor] == plan.made[tensor];
 }
 
-// Returns FrameworkMemory::waiting of one rank, in bytes.
-double waitingBytes(const ModelGraph &model, const Setting &setting) {
-  const double perElement = setting.software->memory.waiting / 2;
-  if (perElement == 0.0 || setting.microBatches < 2)
-    return 0.0;
-  double largest = 0.0;
-  for (const SegmentGraph &segment : model.segments)
-    for (const int tensor : segment.carriedOut)
-      largest = std::max(largest,
-                         tensorBytes(segment.tensors[at(tensor)].shape,
-                                     segment.tensors[at(tensor)].elementBytes));
-  for (int axis = 0; axis < tensorAxisOf(setting.mesh); ++axis)
-    largest /= setting.mesh.axes[at(axis)].size;
-  return perElement * largest;
-}
-
 int repeatsOf(const std::vector<SegmentPlan> &plans, int segment) {
   int repeats = 0;
   for (const SegmentPlan &plan : plans)
@@ -131,7 +115,7 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
   RepeatWorkspace result{
       {peak.bytes +
        recomputedBytesOf(segment, one, setting, recomputed, repeated) +
-       workspace.inputs(known) + waitingBytes(model, setting)},
+       workspace.inputs(known)},
       workspace.decisiveTensors(peak)};
   for (std::size_t t = 0; t < segment.tensors.size(); ++t)
     if (recomputed[t] || segment.tensors[t].kind == TensorKind::input)
@@ -243,7 +227,7 @@ MemoryUse memoryOf(const ModelGraph &model,
     }
     inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
-  use.workspace += inputs + Bytes{waitingBytes(model, setting)};
+  use.workspace += inputs;
   use.reserved += setting.software->memory.cached * use.allocated();
   return use;
 }

@@ -13,9 +13,7 @@ namespace mtplan::planner {
 struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
-  /// Holds the peak of the transient values of a segment, the inputs, and
-  /// FrameworkMemory::waiting.
-  Bytes workspace;
+  Bytes workspace;   ///< peak of transient values in a segment, and inputs
   Bytes spare;     ///< reserved for the workspace but not used
   Bytes reserved;  ///< Device::reserved and FrameworkMemory::cached
   Bytes limit;     ///< the device's memory

@@ -23,7 +23,8 @@ json pass(int first) {
   return {{"forward_bytes", quantity(first)},
           {"backward_bytes", quantity(first + 1)},
           {"forward_kernels", quantity(first + 2)},
-          {"backward_kernels", quantity(first + 3)}};
+          {"backward_kernels", quantity(first + 3)},
+          {"kept_bytes", quantity(first + 4)}};
 }
 
 // Returns a file in which all numbers differ, so that a swap is found.
@@ -37,6 +38,7 @@ json smallFile() {
                                     {"backward", quantity(0.25)}}})},
             {"copy_forward_bytes", quantity(1)},
             {"copy_backward_bytes", quantity(2)},
+            {"copy_kept_bytes", quantity(20)},
             {"forward_kernels", quantity(3)},
             {"backward_kernels", quantity(4)}}},
           {"passes",
@@ -99,7 +101,12 @@ json smallFile() {
             {"step_us", quantity(107)},
             {"sharded_step_us", quantity(108)}}},
           {"reached_rates",
-           {{"products", quantity(0.9)}, {"network", quantity(0.8)}}}};
+           {{"products", quantity(0.9)}, {"network", quantity(0.8)}}},
+          {"memory",
+           {{"saves_as_produced", quantity(true)},
+            {"cross_entropy_bytes", quantity(21)},
+            {"bucket_bytes", quantity(22)},
+            {"cached_share", quantity(0.03)}}}};
 }
 
 json scoreFile() {
@@ -139,6 +146,7 @@ void expectPass(const Pass &pass, int first) {
   EXPECT_EQ(pass.backwardBytes, first + 1);
   EXPECT_EQ(pass.forwardKernels, first + 2);
   EXPECT_EQ(pass.backwardKernels, first + 3);
+  EXPECT_EQ(pass.kept, first + 4);
 }
 
 TEST(ParseSoftware, ReadsEveryNumber) {
@@ -213,6 +221,8 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_DOUBLE_EQ(host.step.value, 107e-6);
   EXPECT_DOUBLE_EQ(host.shardedStep.value, 108e-6);
   EXPECT_EQ(software.reached, (ReachedRates{0.9, 0.8}));
+  EXPECT_EQ(software.memory, (FrameworkMemory{true, 21, 22, 0.03}));
+  EXPECT_EQ(software.attention.copyKept, 20);
 }
 
 // Large products and the network between nodes change; all else stays.
@@ -266,12 +276,11 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // Both files have 77 values: passes (32), parameters (10), two lists of
+  // Both files have 89 values: passes (40), parameters (10), two lists of
   // collectives (6 and 5), casts (4), joins (5), the host (8), reached rates
-  // (2) and others (5). For attention, one file has 3 + 4 values and the other
-  // 8 +
-  // 4. One file also has a launch time.
-  EXPECT_EQ(values, 2 * 77 + 7 + 12 + 1);
+  // (2), memory (4) and others (5). For attention, one file has 4 + 4 values
+  // and the other 8 + 5. One file also has a launch time.
+  EXPECT_EQ(values, 2 * 89 + 8 + 13 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -295,6 +304,9 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   rare.erase("joins");
   rare.erase("host");
   rare.erase("reached_rates");
+  rare.erase("memory");
+  rare["attention"].erase("copy_kept_bytes");
+  rare["passes"]["rope"].erase("kept_bytes");
   for (const char *key : {"fp8_share", "slowdown", "slowdown_across_nodes"})
     rare["tensor_collectives"].erase(key);
   Software plain = parseSoftware(rare.dump());
@@ -305,6 +317,9 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   EXPECT_EQ(plain.tensor.slowdownAcrossNodes, 1.0);
   EXPECT_EQ(plain.host, HostLaunch{});
   EXPECT_EQ(plain.reached, ReachedRates{});
+  EXPECT_EQ(plain.memory, FrameworkMemory{});
+  EXPECT_EQ(plain.attention.copyKept, 0.0);
+  EXPECT_EQ(plain.passes.rope.kept, 0.0);
   EXPECT_EQ(plain.casts, CastTraffic{});
   EXPECT_EQ(plain.fusions, KernelFusions{});
   rare = smallFile();

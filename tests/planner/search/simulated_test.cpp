@@ -43,6 +43,23 @@ Case drawWithSlowHost(unsigned seed) {
   return drawn;
 }
 
+// Draws a problem under software that keeps more in memory than the plan needs,
+// and saves values as they were produced.
+Case drawWithFrameworkMemory(unsigned seed) {
+  static const Software keeping = [] {
+    Software software = defaultSoftware();
+    software.memory = {true, 6.0, 2.0, 0.05};
+    software.attention.copyKept = 4.0;
+    for (Pass Passes::*pass : {&Passes::layerNorm, &Passes::rmsNorm,
+                               &Passes::activation, &Passes::gated})
+      (software.passes.*pass).kept = 2.0;
+    return software;
+  }();
+  Case drawn = drawTiny(seed);
+  drawn.options.software = &keeping;
+  return drawn;
+}
+
 /// Holds the step time and the memory of a plan.
 struct Price {
   double step = 0.0, memory = 0.0;
@@ -141,6 +158,13 @@ TEST(Simulated, SearchFindsTheFastestOfAllPlansWithASlowHost) {
   EXPECT_EQ(counts.slower, 0);
   EXPECT_EQ(counts.proved, counts.searches);
   EXPECT_GT(counts.searches, 25);
+}
+
+TEST(Simulated, SearchFindsTheFastestOfAllPlansWithMoreInMemory) {
+  const Found counts = compare(20, 3'000, drawWithFrameworkMemory);
+  EXPECT_EQ(counts.slower, 0);
+  EXPECT_EQ(counts.proved, counts.searches);
+  EXPECT_GT(counts.searches, 50);
 }
 
 // One search of 5,960 finds the fastest plan without proving it.

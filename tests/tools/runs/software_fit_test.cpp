@@ -84,22 +84,23 @@ planner::Software trueSoftware() {
 
 class SoftwareFits : public testing::Test {
 protected:
-  SoftwareFits() : runs(runsOf(kRows, pricer)) {
-    for (const FixedRun &run : runs)
-      measured.push_back(run.stepWith(actual).value);
+  SoftwareFits() : owned(runsOf(kRows, pricer)), runs(pointersTo(owned)) {
+    for (const FixedRun *run : runs)
+      measured.push_back(run->stepWith(actual).value);
   }
 
   RowPricer pricer{kBase};
   const planner::Software base = planner::loadSoftware(kBase);
   const planner::Software actual = trueSoftware();
-  std::vector<FixedRun> runs;
+  const std::vector<FixedRun> owned;
+  const std::vector<const FixedRun *> runs;
   std::vector<double> measured;
 };
 
 // The base prices a run as the plain price does.
 TEST_F(SoftwareFits, AFixedRunHasThePriceOfItsRow) {
   for (std::size_t r = 0; r < runs.size(); ++r)
-    EXPECT_NEAR(runs[r].stepWith(base).value,
+    EXPECT_NEAR(runs[r]->stepWith(base).value,
                 pricer.price(kRows[r]).time.step.value, 1e-9 * measured[r]);
 }
 
@@ -111,7 +112,7 @@ TEST_F(SoftwareFits, RecoverTheSoftwareOfTheRuns) {
               15);
   for (std::size_t r = 0; r < runs.size(); ++r) {
     EXPECT_NEAR(fit.after[r], 0.0, 0.03) << r;
-    EXPECT_NEAR(fit.before[r], runs[r].stepWith(base).value / measured[r] - 1,
+    EXPECT_NEAR(fit.before[r], runs[r]->stepWith(base).value / measured[r] - 1,
                 1e-12);
   }
   std::vector<RunRow> others = {rowOf(64, 4, 2, 2, 1), rowOf(32, 2, 4, 1, 1),
@@ -127,8 +128,8 @@ TEST_F(SoftwareFits, IgnoreABadRun) {
   measured[4] *= 3;
   const SoftwareFit fit = fitSoftware(base, runs, measured);
   for (std::size_t r = 0; r < runs.size(); ++r)
-    EXPECT_NEAR(runs[r].stepWith(fit.software).value /
-                    runs[r].stepWith(good.software).value,
+    EXPECT_NEAR(runs[r]->stepWith(fit.software).value /
+                    runs[r]->stepWith(good.software).value,
                 1.0, 0.06)
         << r;
 }
@@ -149,8 +150,8 @@ TEST_F(SoftwareFits, FiguresWithoutRunsKeepTheirValues) {
 TEST_F(SoftwareFits, TheNearestPresetIsTheRuns) {
   measured.clear();
   const planner::Software neox = planner::loadSoftware("gpt-neox");
-  for (const FixedRun &run : runs)
-    measured.push_back(run.stepWith(neox).value);
+  for (const FixedRun *run : runs)
+    measured.push_back(run->stepWith(neox).value);
   EXPECT_EQ(nearestSoftware(runs, measured), "gpt-neox");
 }
 
@@ -194,8 +195,8 @@ TEST_F(SoftwareFits, SuggestionsAreOfferedRuns) {
 TEST_F(SoftwareFits, AHostIsNotInvented) {
   const planner::Software plain = planner::loadSoftware("torchtitan-eager");
   measured.clear();
-  for (const FixedRun &run : runs)
-    measured.push_back(run.stepWith(plain).value);
+  for (const FixedRun *run : runs)
+    measured.push_back(run->stepWith(plain).value);
   const SoftwareFit fit = fitSoftware(plain, runs, measured);
   EXPECT_LT(fit.software.host.step.value, 1e-4);
   for (double error : fit.after)
@@ -203,12 +204,63 @@ TEST_F(SoftwareFits, AHostIsNotInvented) {
 }
 
 TEST_F(SoftwareFits, OneRunIsEnough) {
-  std::vector<FixedRun> one;
-  one.push_back(std::move(runs[3]));
-  const double seconds = 1.1 * one[0].stepWith(base).value;
-  const SoftwareFit fit = fitSoftware(base, one, {seconds});
+  const double seconds = 1.1 * runs[3]->stepWith(base).value;
+  const SoftwareFit fit = fitSoftware(base, {runs[3]}, {seconds});
   EXPECT_NEAR(fit.before[0], 1 / 1.1 - 1, 1e-12);
   EXPECT_LT(std::fabs(fit.after[0]), 0.5 * std::fabs(fit.before[0]));
+}
+
+// Peaks of known software determine what the framework keeps.
+TEST_F(SoftwareFits, RecoverTheMemoryOfTheRuns) {
+  planner::Software keeping = base;
+  keeping.attention.copyKept = 12.0;
+  keeping.memory.crossEntropy = 6.0;
+  std::vector<double> peaks;
+  for (const FixedRun *run : runs)
+    peaks.push_back(run->peakGiBWith(keeping));
+  const SoftwareFit fit = fitSoftware(base, runs, peaks, Quantity::peakMemory);
+  // The logits of one sample are small, so these runs tell less about them.
+  EXPECT_NEAR(fit.software.attention.copyKept, 12.0, 2.0);
+  EXPECT_NEAR(fit.software.memory.crossEntropy, 6.0, 3.0);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    EXPECT_NEAR(fit.before[r], runs[r]->peakGiBWith(base) / peaks[r] - 1, 1e-9);
+    EXPECT_LT(std::fabs(fit.after[r]), 0.3 * std::fabs(fit.before[r]));
+  }
+  // Memory says nothing about times.
+  EXPECT_EQ(fit.software.host, base.host);
+  EXPECT_THAT(figuresText(fit), HasSubstr("/memory/cross_entropy_bytes"));
+  EXPECT_THAT(fittedSoftwareText(planner::softwareText(kBase), fit, "ours",
+                                 "fit to 9 runs"),
+              HasSubstr("\"copy_kept_bytes\""));
+}
+
+// The stage and the bytes that a row states: nanotron's peak is that of the
+// first stage; reserved bytes include the allocator's cache, and those of
+// nvidia-smi the context too.
+TEST(FixedRun, PredictsTheMemoryThatTheRowStates) {
+  RunRow row = rowOf(16, 2, 2, 1);
+  row.source = "a stack";
+  planner::Software software = planner::loadSoftware(kBase);
+  software.memory.cached = 0.1;
+  RowPricer pricer(kBase);
+  const auto peakOf = [&](const char *source, const char *kind) {
+    row.source = source;
+    row.memoryKind = kind;
+    PricedRow priced;
+    const std::optional<FixedRun> run = pricer.fix(row, priced);
+    EXPECT_TRUE(run);
+    return run ? run->peakGiBWith(software) : 0.0;
+  };
+  const double allocated = peakOf("a stack", "allocated");
+  EXPECT_NEAR(peakOf("a stack", "reserved"), 1.1 * allocated, 1e-9);
+  EXPECT_NEAR(peakOf("a stack", "nvidia-smi"), 1.1 * allocated + 2.5, 1e-9);
+  EXPECT_EQ(peakOf("a stack", ""), allocated);
+  // With the logits, the last stage is the fullest.
+  row.recompute = "full";
+  row.microBatch = 8;
+  constexpr double kGiB = 1 << 30;
+  const double fullest = pricer.price(row).memory.value / kGiB - 2.5;
+  EXPECT_LT(peakOf("nanotron", "allocated"), 0.9 * fullest);
 }
 
 // Software whose passes move nothing, and whose attention has no rates, keeps

@@ -179,6 +179,32 @@ TEST_F(LedgerTest, ReducesOncePerStepIfTheStateSaysSo) {
   EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
 }
 
+// The activation keeps 3 B for each of the 2 x 8 elements of y on a rank, in
+// each of the two repeats. Half of the 16 x 8 weights of each repeat is on a
+// rank and has a bucket of 2 B per weight. Without replicas, there are no
+// buckets.
+TEST_F(LedgerTest, FrameworksKeepMore) {
+  const MemoryUse plain = memoryOf(model, {plan}, setting);
+  Software software = *setting.software;
+  software.passes.activation.kept = 3.0;
+  software.memory.buckets = 2.0;
+  software.memory.cached = 0.25;
+  setting.software = &software;
+  model.segments[0].ops[1].pass = PassKind::activation;
+  const MemoryUse memory = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(memory.activations.value, plain.activations.value + 2 * 16 * 3);
+  EXPECT_EQ(memory.gradients.value, plain.gradients.value + 2 * 64 * 2);
+  EXPECT_EQ(memory.reserved.value,
+            plain.reserved.value + 0.25 * memory.allocated().value);
+  EXPECT_EQ(memory.total().value,
+            1.25 * memory.allocated().value + machine.device.reserved.value);
+  EXPECT_EQ(roomOf(setting).value,
+            (machine.device.memory - machine.device.reserved).value / 1.25);
+  setting.recompute = Recompute::full;
+  setting.recomputeShare = 1.0;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 0.0);
+}
+
 // z passes through the repeats unchanged. A rank's half of its 4 x 8 elements
 // of 2 bytes takes 32 B per virtual stage for any number of repeats. If z is
 // saved in another layout than it is carried in, here split by tp too, it takes
