@@ -211,6 +211,17 @@ struct ReachedRates {
   bool operator==(const ReachedRates &) const = default;
 };
 
+/// Says how measured steps compared with predictions under the software.
+struct Accuracy {
+  std::string device;  ///< Device::name or Device::architecture
+  int runs = 0;        ///< number of measured runs
+  int mostDevices = 0; ///< of one of these runs
+  /// Eight in ten measured steps took between `low` and `high` times the
+  /// predicted time.
+  double low = 1.0, high = 1.0;
+  bool operator==(const Accuracy &) const = default;
+};
+
 struct Software {
   std::string name;
   AttentionKernel attention;
@@ -237,6 +248,8 @@ struct Software {
   HostLaunch host; ///< 0 if the host is never slower than the device
   FrameworkMemory memory;
   ReachedRates reached;
+  /// Lists devices, each with ascending numbers of devices.
+  std::vector<Accuracy> accuracy;
 };
 
 /// Returns the machine with the rates that the software reaches.

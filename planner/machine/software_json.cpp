@@ -27,6 +27,7 @@ constexpr base::NumberRange kBucket{0, 1e6, false};   // MB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
 constexpr base::NumberRange kSlowdown{0, 100, true};
 constexpr base::NumberRange kReached{0, 10, true};
+constexpr base::NumberRange kAccuracy{0, 100, true};
 constexpr base::NumberRange kReads{0, 16, false};
 constexpr base::NumberRange kTransfers{1, 16, false};
 constexpr base::NumberRange kHead{1, 65'536, false};
@@ -148,6 +149,14 @@ template <typename File> void visit(File &file, ReachedRates &reached) {
   file.rare("network", kReached, reached.network, 1.0);
 }
 
+template <typename File> void visit(File &file, Accuracy &accuracy) {
+  file.text("device", accuracy.device);
+  file.count("runs", accuracy.runs);
+  file.count("most_devices", accuracy.mostDevices);
+  file.number("low", kAccuracy, accuracy.low);
+  file.number("high", kAccuracy, accuracy.high);
+}
+
 template <typename File> void visit(File &file, Software &software) {
   file.text("name", software.name);
   file.object("attention", software.attention);
@@ -167,6 +176,7 @@ template <typename File> void visit(File &file, Software &software) {
   file.rareObject("host", software.host);
   file.rareObject("memory", software.memory);
   file.rareObject("reached_rates", software.reached);
+  file.accuracy(software.accuracy);
 }
 
 class ObjectReader {
@@ -221,6 +231,19 @@ public:
   template <typename Part> void rareObject(const char *key, Part &part) {
     if (fields.plain.find(key))
       object(key, part);
+  }
+
+  void accuracy(std::vector<Accuracy> &list) {
+    for (auto &[entry, pointer] : fields.plain.elements("accuracy", false))
+      ObjectReader(*entry, pointer, errors).read(list.emplace_back());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const bool follows = i > 0 && list[i - 1].device == list[i].device &&
+                           list[i - 1].mostDevices >= list[i].mostDevices;
+      if (follows)
+        fields.plain.fail("accuracy",
+                          "entries of one device must have ascending "
+                          "most_devices");
+    }
   }
 
   void kernel(AttentionKernel &attention) {
@@ -298,6 +321,11 @@ public:
   template <typename Part> void rareObject(const char *key, const Part &part) {
     if (part != Part{})
       object(key, part);
+  }
+
+  void accuracy(const std::vector<Accuracy> &list) {
+    for (const Accuracy &one : list)
+      file["accuracy"].push_back(ObjectWriter(source).write(one));
   }
 
   void kernel(const AttentionKernel &attention) {

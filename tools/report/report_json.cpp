@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "planner/integers.h"
+#include "planner/machine/interval.h"
 #include "planner/search/simplest.h"
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
@@ -163,9 +164,26 @@ Json peakJson(const PlannedCandidate &plan, const PlanFacts &facts) {
   return json;
 }
 
+Json intervalJson(const Problem &problem, planner::Seconds step) {
+  const planner::VouchedInterval found =
+      planner::stepInterval(*problem.options.software, problem.machine.device,
+                            problem.options.devices);
+  Json json = {{"low", (found.interval.low * step).value},
+               {"high", (found.interval.high * step).value},
+               {"runs", found.runs ? found.runs->runs : 0},
+               {"device", nullptr},
+               {"most_gpus", nullptr}};
+  if (found.runs) {
+    json["device"] = found.runs->device;
+    json["most_gpus"] = found.runs->mostDevices;
+  }
+  return json;
+}
+
 Json predictionJson(const Problem &problem, const PlannedCandidate &plan,
                     const PlanFacts &facts) {
   return {{"step_time_s", plan.time.step.value},
+          {"step_interval_s", intervalJson(problem, plan.time.step)},
           {"tokens_per_s", facts.tokensPerSecond},
           {"model_tflops_per_gpu", facts.modelRate.value / 1e12},
           {"mfu", facts.mfu},

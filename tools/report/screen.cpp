@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/machine/interval.h"
 #include "tools/driver/plan_text.h"
 #include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
@@ -67,6 +68,21 @@ std::string recomputedText(const planner::Parallelism &config) {
                            one ? "is" : "are");
 }
 
+// Returns the interval of the step time, and how many runs vouch for it.
+std::string intervalText(const Problem &problem, planner::Seconds step) {
+  const planner::VouchedInterval found =
+      planner::stepInterval(*problem.options.software, problem.machine.device,
+                            problem.options.devices);
+  const std::string runs =
+      found.runs
+          ? fmt::format("{} measured run{} on {}", found.runs->runs,
+                        found.runs->runs == 1 ? "" : "s", found.runs->device)
+          : "no measured run vouches";
+  return fmt::format("in 8 of 10 cases {} to {} ({})",
+                     timeText(found.interval.low * step),
+                     timeText(found.interval.high * step), runs);
+}
+
 std::string timeSection(const Problem &problem, const PlanFacts &facts,
                         const PlannedCandidate &plan,
                         const ScreenStyle &style) {
@@ -79,9 +95,10 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
                            timeText(part), percentText(part / time.step));
   }
   return bold("Step", style) +
-         fmt::format("  {}: {} tokens/s, {:.1f} TFLOP/s per GPU of the model's "
-                     "products, MFU {} of {} {}\n",
-                     timeText(time.step), countText(facts.tokensPerSecond),
+         fmt::format("  {}: {}, {} tokens/s, {:.1f} TFLOP/s per GPU of the "
+                     "model's products, MFU {} of {} {}\n",
+                     timeText(time.step), intervalText(problem, time.step),
+                     countText(facts.tokensPerSecond),
                      facts.modelRate.value / 1e12, percentText(facts.mfu),
                      problem.machine.device.name,
                      nameOf(problem.options.precision)) +

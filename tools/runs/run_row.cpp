@@ -174,6 +174,7 @@ const std::vector<Rule> kDevices = {
     {{"blackwell", "184 gib"}, "gb200-nvl72"}, // the memory of GB200
     {{"b300"}, "hgx-b300"},
     {{"b200 sxm"}, "hgx-b200"},
+    {{"dgx b200"}, "hgx-b200"},
     {{"b200", "power limited"}, "hgx-b200"},
     {{"b200"}, "p6-b200"},
     {{"h200"}, "hgx-h200"},
@@ -228,7 +229,9 @@ const char *knownSoftware(const RunRow &row) {
     return "megatron-2020";
   if (source("llm-foundry"))
     return "mosaic";
-  if (source("dgxc") || source("NeMo"))
+  if (source("Megatron-Bridge"))
+    return "megatron-bridge";
+  if (source("dgxc") || (source("NeMo") && !source("Automodel")))
     return "nemo-24";
   if (source("vTrain"))
     return "vtrain";
@@ -355,6 +358,10 @@ std::string exclusionOf(const RunRow &row) {
     return "the time includes loading data and checkpoints";
   if (row.notesHave("rowwise"))
     return "a recipe of fp8 that its authors name as a known slow baseline";
+  if (const std::string &precision = row.precision;
+      precision != "bf16" && precision != "fp16" && precision != "fp8")
+    return precision.empty() ? "the precision is not stated"
+                             : "precision " + precision + " is not modelled";
   if (row.experts > 1)
     return "the model has experts, and rows do not state all their sizes";
   if (!row.microBatch && row.pp > 1)

@@ -15,6 +15,7 @@
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"
 #include "tools/validate/few_shot.h"
+#include "tools/validate/intervals.h"
 #include "tools/validate/memory_text.h"
 
 namespace mtplan::tools {
@@ -22,16 +23,17 @@ namespace mtplan::tools {
 namespace {
 
 struct ValidateFlags {
-  std::string csv, report, svg;
+  std::vector<std::string> csvs;
+  std::string report, svg;
   std::string group;
   std::vector<std::string> only;
-  bool json = false, beat = false, memory = false;
+  bool json = false, beat = false, memory = false, intervals = false;
   std::optional<std::size_t> fewShot;
   std::string software;
 };
 
 void addFlags(CLI::App &app, ValidateFlags &flags) {
-  app.add_option("CSV", flags.csv,
+  app.add_option("CSV", flags.csvs,
                  "published runs, columns as docs/accuracy/throughput.csv")
       ->required();
   app.add_flag("--json", flags.json, "print JSON");
@@ -45,6 +47,9 @@ void addFlags(CLI::App &app, ValidateFlags &flags) {
   app.add_flag("--memory", flags.memory,
                "compare the peak memory of a GPU (column peak_memory_GiB), not "
                "the time of a step");
+  app.add_flag("--intervals", flags.intervals,
+               "instead, print how far measured steps are from predictions, by "
+               "software and device, and how often such intervals hold");
   app.add_option("--few-shot", flags.fewShot,
                  "instead, fit the software of each source to this many of its "
                  "runs on small clusters, and predict the others")
@@ -114,7 +119,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   app.name("mtplan-validate");
   addFlags(app, flags);
   int exitCode = kDone;
-  if (!parseOrReport(app, arguments, "one file of runs is taken", out, err,
+  if (!parseOrReport(app, arguments, "files of runs are taken", out, err,
                      exitCode))
     return exitCode;
 
@@ -132,6 +137,11 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
       (flags.json || flags.beat || !flags.report.empty() || !flags.svg.empty()))
     errors.emplace_back("--few-shot prints tables: give it without --json, "
                         "--report, --svg and --beat");
+  if (flags.intervals &&
+      (flags.json || flags.beat || flags.memory || flags.fewShot ||
+       !flags.report.empty() || !flags.svg.empty()))
+    errors.emplace_back("--intervals prints tables: give it without --json, "
+                        "--report, --svg, --beat, --memory and --few-shot");
   if (flags.memory &&
       (flags.json || flags.beat || !flags.report.empty() || !flags.svg.empty()))
     errors.emplace_back("--memory prints tables: give it without --json, "
@@ -147,18 +157,26 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     }
   }
   runtime::NamedFiles files;
-  if (flags.csv != "-") // standard input
-    files.read("CSV", flags.csv);
+  for (const std::string &csv : flags.csvs)
+    if (csv != "-") // standard input
+      files.read("CSV", csv);
   for (const auto &[flag, file] :
        {std::pair("--report", flags.report), std::pair("--svg", flags.svg)})
     if (const std::string why = files.write(flag, file); !why.empty())
       errors.push_back(fmt::format("{}: {} {}", flag, file, why));
+  if (flags.csvs.size() > 1 && !(flags.report.empty() && flags.svg.empty()))
+    errors.emplace_back("--report and --svg describe one file of runs");
   std::vector<RunRow> asked;
-  if (std::optional<std::string> text;
-      errors.empty() && (text = readTextFile(flags.csv, errors)))
-    for (const RunRow &row : readRows(*text, faults))
-      if (isAskedFor(row, flags.only))
-        asked.push_back(row);
+  for (const std::string &csv : flags.csvs) {
+    std::vector<std::string> found;
+    if (std::optional<std::string> text;
+        errors.empty() && (text = readTextFile(csv, errors)))
+      for (const RunRow &row : readRows(*text, found))
+        if (isAskedFor(row, flags.only))
+          asked.push_back(row);
+    for (const std::string &fault : found)
+      faults.push_back(csv + ": " + fault);
+  }
 
   const Quantity quantity =
       flags.memory ? Quantity::peakMemory : Quantity::stepTime;
@@ -171,7 +189,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
       return one.verdict() != PlanComparison::Verdict::slower &&
              (one.found || !one.fitting);
     });
-    page = beatMarkdown(all, baseName(flags.csv));
+    page = beatMarkdown(all, baseName(flags.csvs.front()));
   } else if (errors.empty() && flags.fewShot) {
     out << fewShotText(
         fewShot(asked, *flags.fewShot, flags.software, quantity));
@@ -179,20 +197,22 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     RowPricer pricer(flags.software);
     rows = pricesOf(asked, pricer, quantity);
     if (!flags.report.empty())
-      page = accuracyMarkdown(rows, baseName(flags.csv), baseName(flags.svg));
+      page = accuracyMarkdown(rows, baseName(flags.csvs.front()),
+                              baseName(flags.svg));
   }
   if (errors.empty() && !flags.report.empty())
     writeTextFile(flags.report, page, errors);
   if (errors.empty() && !flags.svg.empty())
     writeTextFile(flags.svg, accuracySvg(rows), errors);
   for (const std::string &fault : faults)
-    err << "error: " << flags.csv << ": " << fault << '\n';
+    err << "error: " << fault << '\n';
   if (!errors.empty())
     return printErrors(errors, err);
   if (!flags.beat && !flags.fewShot)
-    out << (flags.json     ? accuracyJson(rows)
-            : flags.memory ? memoryText(rows)
-                           : accuracyText(rows));
+    out << (flags.json        ? accuracyJson(rows)
+            : flags.intervals ? intervalsText(rows)
+            : flags.memory    ? memoryText(rows)
+                              : accuracyText(rows));
   if (!faults.empty())
     return kBadInput;
   return isBeaten ? kDone : kNothingFits;

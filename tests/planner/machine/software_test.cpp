@@ -106,7 +106,12 @@ json smallFile() {
            {{"saves_as_produced", quantity(true)},
             {"cross_entropy_bytes", quantity(21)},
             {"bucket_bytes", quantity(22)},
-            {"cached_share", quantity(0.03)}}}};
+            {"cached_share", quantity(0.03)}}},
+          {"accuracy", json::array({{{"device", "new"},
+                                     {"runs", quantity(23)},
+                                     {"most_devices", quantity(24)},
+                                     {"low", quantity(0.95)},
+                                     {"high", quantity(1.05)}}})}};
 }
 
 json scoreFile() {
@@ -223,6 +228,8 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.reached, (ReachedRates{0.9, 0.8}));
   EXPECT_EQ(software.memory, (FrameworkMemory{true, 21, 22, 0.03}));
   EXPECT_EQ(software.attention.copyKept, 20);
+  EXPECT_EQ(software.accuracy,
+            (std::vector<Accuracy>{{"new", 23, 24, 0.95, 1.05}}));
 }
 
 // Large products and the network between nodes change; all else stays.
@@ -276,11 +283,11 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // Both files have 89 values: passes (40), parameters (10), two lists of
+  // Both files have 93 values: passes (40), parameters (10), two lists of
   // collectives (6 and 5), casts (4), joins (5), the host (8), reached rates
-  // (2), memory (4) and others (5). For attention, one file has 4 + 4 values
-  // and the other 8 + 5. One file also has a launch time.
-  EXPECT_EQ(values, 2 * 89 + 8 + 13 + 1);
+  // (2), memory (4), accuracy (4) and others (5). For attention, one file has 4
+  // + 4 values and the other 8 + 5. One file also has a launch time.
+  EXPECT_EQ(values, 2 * 93 + 8 + 13 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -305,6 +312,7 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   rare.erase("host");
   rare.erase("reached_rates");
   rare.erase("memory");
+  rare.erase("accuracy");
   rare["attention"].erase("copy_kept_bytes");
   rare["passes"]["rope"].erase("kept_bytes");
   for (const char *key : {"fp8_share", "slowdown", "slowdown_across_nodes"})
@@ -318,6 +326,7 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   EXPECT_EQ(plain.host, HostLaunch{});
   EXPECT_EQ(plain.reached, ReachedRates{});
   EXPECT_EQ(plain.memory, FrameworkMemory{});
+  EXPECT_TRUE(plain.accuracy.empty());
   EXPECT_EQ(plain.attention.copyKept, 0.0);
   EXPECT_EQ(plain.passes.rope.kept, 0.0);
   EXPECT_EQ(plain.casts, CastTraffic{});
@@ -336,6 +345,18 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   json file = scoreFile();
   file["attention"].erase("scores");
   EXPECT_EQ(messageOf(file.dump()), "/attention/scores: is missing");
+}
+
+TEST(ParseSoftware, RunsOnMoreDevicesFollow) {
+  json file = smallFile();
+  json more = file["accuracy"][0];
+  more["most_devices"]["value"] = 48;
+  file["accuracy"].push_back(more);
+  EXPECT_EQ(parseSoftware(file.dump()).accuracy.size(), 2U);
+  file["accuracy"].push_back(more);
+  EXPECT_EQ(messageOf(file.dump()),
+            "/accuracy: entries of one device must have ascending "
+            "most_devices");
 }
 
 TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {

@@ -65,10 +65,10 @@ TEST(Json, HasTheDocumentedKeys) {
               ElementsAre("segment", "first", "copies", "label", "kind",
                           "phase", "strategy", "local_shape", "layout"));
   EXPECT_THAT(keysOf(report["prediction"]),
-              ElementsAre("step_time_s", "tokens_per_s", "model_tflops_per_gpu",
-                          "mfu", "memory_bytes", "host_memory_bytes", "peak",
-                          "stages", "breakdown_s", "margins_bytes",
-                          "unvalidated"));
+              ElementsAre("step_time_s", "step_interval_s", "tokens_per_s",
+                          "model_tflops_per_gpu", "mfu", "memory_bytes",
+                          "host_memory_bytes", "peak", "stages", "breakdown_s",
+                          "margins_bytes", "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
                           "workspace", "spare", "reserved", "total", "limit"));
@@ -257,10 +257,35 @@ TEST(Screen, ShowsTheFactsOnOneScreen) {
   for (const char *part :
        {"gpt2-1.2b  1.21 B parameters", "dgx-2h  8 x V100-SXM3-32GB",
         "Plan  tp 8", "attn.q, k, v", "column", "head", "row", "all_reduce tp",
-        "Step  ", "MFU", "Memory  ", "optimizer", "Communication  ",
-        "Alternatives"})
+        "Step  ", "in 8 of 10 cases", "MFU", "Memory  ", "optimizer",
+        "Communication  ", "Alternatives"})
     EXPECT_THAT(ran.out, HasSubstr(part));
   EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
+}
+
+// The interval of a step names the runs that vouch for it, or says that there
+// are none.
+TEST(Screen, SaysWhoVouchesForTheStep) {
+  const auto predictionOf = [](const char *software) -> Json {
+    return jsonOfExample("gpt2-1.2b",
+                         {"--gpus", "8", "--software", software})["prediction"];
+  };
+  const Json vouched = predictionOf("nemo-24")["step_interval_s"];
+  EXPECT_EQ(vouched["runs"], 47);
+  EXPECT_EQ(vouched["device"], "hopper");
+  EXPECT_EQ(vouched["most_gpus"], 128);
+  const Json prediction = predictionOf("mtplan");
+  const Json &none = prediction["step_interval_s"];
+  EXPECT_EQ(none["runs"], 0);
+  EXPECT_TRUE(none["device"].is_null());
+  EXPECT_LT(none["low"], prediction["step_time_s"]);
+  EXPECT_GT(none["high"], prediction["step_time_s"]);
+  EXPECT_THAT(
+      Ran({examplePath("gpt2-1.2b"), "--gpus", "8", "--software", "nemo-24"})
+          .out,
+      HasSubstr(" (47 measured runs on hopper), "));
+  EXPECT_THAT(Ran({examplePath("gpt2-1.2b"), "--gpus", "8"}).out,
+              HasSubstr(" (no measured run vouches), "));
 }
 
 // Two kinds of layers alternate on the chunks of the stages. Each kind is one
