@@ -7,18 +7,18 @@
 
 namespace mtplan::planner {
 
-VouchedInterval stepInterval(const Software &software, const Device &device,
-                             int devices) {
+StepInterval stepInterval(const Software &software, const Device &device,
+                          int devices) {
   for (const std::string &name : {device.name, device.architecture})
     for (const Accuracy &one : software.accuracy)
       if (one.device == name && one.mostDevices >= devices)
         return {{one.low, one.high}, &one};
-  return {kUnvouched, nullptr};
+  return {kUnvalidated, nullptr};
 }
 
 Interval intervalOf(std::vector<Ratio> ratios) {
   if (ratios.empty())
-    return kUnvouched;
+    return kUnvalidated;
   std::ranges::sort(ratios, {}, &Ratio::value);
   const auto count = static_cast<double>(ratios.size());
   double total = 0.0;
@@ -44,12 +44,12 @@ Interval intervalOf(std::vector<Ratio> ratios) {
     return (1 - part) * std::log(ratios[next - 1].value) +
            part * std::log(ratios[next].value);
   };
-  const auto blended = [&](double rank, double doubtful) {
-    return std::exp((count * atRank(rank) + kDoubt * std::log(doubtful)) /
-                    (count + kDoubt));
+  const auto blended = [&](double rank, double prior) {
+    return std::exp((count * atRank(rank) + kPriorRuns * std::log(prior)) /
+                    (count + kPriorRuns));
   };
-  return {blended(0.1 * (count + 1), kUnvouched.low),
-          blended(0.9 * (count + 1), kUnvouched.high)};
+  return {blended(0.1 * (count + 1), kUnvalidated.low),
+          blended(0.9 * (count + 1), kUnvalidated.high)};
 }
 
 } // namespace mtplan::planner

@@ -1,7 +1,7 @@
 //===- interval.h - How far predictions may be off --------------*- C++ -*-===//
 //
 // The step time that a plan reaches differs from its prediction. Software files
-// list how measured runs compared with predictions. Those runs vouch for plans
+// list how measured runs compared with predictions. These runs validate plans
 // under the same software on the same devices.
 //
 //===----------------------------------------------------------------------===//
@@ -21,23 +21,22 @@ struct Interval {
   double low = 1.0, high = 1.0;
 };
 
-/// Is the interval if no run vouches for a prediction: rounded, the 10th and the
-/// 90th percentile of measured / predicted over 26 published runs under software
-/// to which no figure was fitted (docs/intervals.md).
-inline constexpr Interval kUnvouched{0.8, 1.5};
+/// Is the interval of a prediction that no run validates. The ends are the 10th
+/// and the 90th percentile, rounded, of measured / predicted over 26 published
+/// runs under software to which no figure was fitted (docs/intervals.md).
+inline constexpr Interval kUnvalidated{0.8, 1.5};
 
-struct VouchedInterval {
+struct StepInterval {
   Interval interval;
-  const Accuracy *runs = nullptr; ///< the runs that vouch; null: none
+  const Accuracy *runs = nullptr; ///< the runs behind it; null: none
 };
 
 /// Returns the interval of a step on `devices` devices. An entry for the
-/// device's name takes precedence over one for its architecture, and of the
-/// entries with at least as many devices the smallest counts. Runs on fewer
-/// devices do not vouch.
-/// The result points into `software`.
-VouchedInterval stepInterval(const Software &software, const Device &device,
-                             int devices);
+/// device's name takes precedence over one for its architecture, and the first
+/// entry whose largest run has at least as many devices counts. The result
+/// points into `software`.
+StepInterval stepInterval(const Software &software, const Device &device,
+                          int devices);
 
 /// Holds measured / predicted of a run.
 struct Ratio {
@@ -48,10 +47,10 @@ struct Ratio {
 /// Returns the interval in which eight of ten further ratios are expected
 /// (split conformal prediction, Lei et al. 2018, section 2.2): order statistics
 /// of n + 1 values, at ranks that the weights stretch. The logarithms are
-/// averaged with those of kUnvouched, which count as kDoubt runs, so that a few
-/// runs promise little.
+/// averaged with those of kUnvalidated, which count as kPriorRuns runs, so that
+/// a few runs promise little.
 Interval intervalOf(std::vector<Ratio> ratios);
-inline constexpr double kDoubt = 1.0;
+inline constexpr double kPriorRuns = 1.0;
 
 } // namespace mtplan::planner
 

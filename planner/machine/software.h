@@ -215,9 +215,9 @@ struct ReachedRates {
 struct Accuracy {
   std::string device;  ///< Device::name or Device::architecture
   int runs = 0;        ///< number of measured runs
-  int mostDevices = 0; ///< of one of these runs
-  /// Eight in ten measured steps took between `low` and `high` times the
-  /// predicted time.
+  int mostDevices = 0; ///< largest number of devices of a run
+  /// Eight in ten further steps are expected to take between `low` and `high`
+  /// times the predicted time.
   double low = 1.0, high = 1.0;
   bool operator==(const Accuracy &) const = default;
 };

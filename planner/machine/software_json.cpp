@@ -236,13 +236,15 @@ public:
   void accuracy(std::vector<Accuracy> &list) {
     for (auto &[entry, pointer] : fields.plain.elements("accuracy", false))
       ObjectReader(*entry, pointer, errors).read(list.emplace_back());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const bool follows = i > 0 && list[i - 1].device == list[i].device &&
-                           list[i - 1].mostDevices >= list[i].mostDevices;
-      if (follows)
-        fields.plain.fail("accuracy",
-                          "entries of one device must have ascending "
-                          "most_devices");
+    for (auto one = list.begin(); one != list.end(); ++one) {
+      if (one->low > one->high)
+        fields.plain.fail("accuracy", "low must be at most high");
+      if (std::any_of(list.begin(), one, [&](const Accuracy &earlier) {
+            return earlier.device == one->device &&
+                   earlier.mostDevices >= one->mostDevices;
+          }))
+        fields.plain.fail("accuracy", "entries of one device must have "
+                                      "ascending most_devices");
     }
   }
 

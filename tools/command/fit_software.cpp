@@ -67,7 +67,9 @@ MeasuredRuns pricedRuns(const std::vector<RunRow> &rows, RowPricer &pricer,
   MeasuredRuns measured;
   for (const RunRow &row : rows) {
     PricedRow priced;
-    std::optional<FixedRun> run = pricer.fix(row, priced);
+    const Quantity quantity =
+        row.stepSeconds > 0 ? Quantity::stepTime : Quantity::peakMemory;
+    std::optional<FixedRun> run = pricer.fix(row, priced, quantity);
     if (!run) {
       errors.push_back(fmt::format("{}: {}", row.id,
                                    priced.excluded.empty() ? priced.error
@@ -130,9 +132,10 @@ std::string suggestionText(const FitFlags &flags,
                            const planner::Software &software,
                            RowPricer &pricer) {
   const std::size_t known = measured.runs.size();
-  std::vector<std::size_t> indices(known), offered;
+  std::vector<std::size_t> indices, offered;
   for (std::size_t i = 0; i < known; ++i)
-    indices[i] = i;
+    if (measured.rows[i].row.stepSeconds > 0)
+      indices.push_back(i);
   std::vector<RunRow> layouts;
   for (const RunRow &row : otherLayouts(rows, kMostGpusToMeasure)) {
     PricedRow priced;
@@ -160,8 +163,17 @@ int fitRuns(FitFlags flags, const std::vector<RunRow> &rows, std::ostream &out,
             std::ostream &err) {
   const std::string usual = "pytorch-eager";
   std::vector<std::string> errors;
-  const bool isNamed = !flags.base.empty();
-  RowPricer pricer(isNamed ? flags.base : usual, flags.hardware);
+  if (flags.base.empty()) {
+    flags.base = usual;
+    RowPricer pricer(usual, flags.hardware);
+    const MeasuredRuns measured = pricedRuns(rows, pricer, errors);
+    const FittedRuns timed = runsWith(Quantity::stepTime, measured);
+    if (errors.empty() && !timed.runs.empty())
+      flags.base = nearestSoftware(timed.runs, timed.measured);
+    errors.clear(); // they are found again
+  }
+  // The layouts of the runs depend on the software.
+  RowPricer pricer(flags.base, flags.hardware);
   MeasuredRuns measured = pricedRuns(rows, pricer, errors);
   if (measured.runs.empty() && errors.empty())
     errors.push_back(flags.runs + ": has no runs");
@@ -169,10 +181,6 @@ int fitRuns(FitFlags flags, const std::vector<RunRow> &rows, std::ostream &out,
     return printErrors(errors, err);
   FittedRuns fits[] = {runsWith(Quantity::stepTime, measured),
                        runsWith(Quantity::peakMemory, measured)};
-  if (!isNamed)
-    flags.base = fits[0].runs.empty()
-                     ? usual
-                     : nearestSoftware(fits[0].runs, fits[0].measured);
   namespace fs = std::filesystem;
   const std::string name =
       flags.output.empty() ? "fitted" : fs::path(flags.output).stem().string();

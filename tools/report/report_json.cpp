@@ -165,7 +165,7 @@ Json peakJson(const PlannedCandidate &plan, const PlanFacts &facts) {
 }
 
 Json intervalJson(const Problem &problem, planner::Seconds step) {
-  const planner::VouchedInterval found =
+  const planner::StepInterval found =
       planner::stepInterval(*problem.options.software, problem.machine.device,
                             problem.options.devices);
   Json json = {{"low", (found.interval.low * step).value},
@@ -359,9 +359,9 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
     report["prediction"]["margins_bytes"] = {
         {"context", device.reservedContext.value},
         {"buffers", device.reservedBuffers.value},
-        {"slack",
-         (device.reserved - device.reservedContext - device.reservedBuffers)
-             .value}};
+        {"slack", (best->memory.reserved - device.reservedContext -
+                   device.reservedBuffers)
+                      .value}};
     report["prediction"]["unvalidated"] =
         unvalidatedJson(unvalidatedOf(problem, *best));
     report["collectives"] = collectivesJson(problem, *best, facts);

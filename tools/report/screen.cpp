@@ -68,16 +68,16 @@ std::string recomputedText(const planner::Parallelism &config) {
                            one ? "is" : "are");
 }
 
-// Returns the interval of the step time, and how many runs vouch for it.
+// Returns the interval of the step time, and how many runs are behind it.
 std::string intervalText(const Problem &problem, planner::Seconds step) {
-  const planner::VouchedInterval found =
+  const planner::StepInterval found =
       planner::stepInterval(*problem.options.software, problem.machine.device,
                             problem.options.devices);
   const std::string runs =
       found.runs
           ? fmt::format("{} measured run{} on {}", found.runs->runs,
                         found.runs->runs == 1 ? "" : "s", found.runs->device)
-          : "no measured run vouches";
+          : "no measured run validates it";
   return fmt::format("in 8 of 10 cases {} to {} ({})",
                      timeText(found.interval.low * step),
                      timeText(found.interval.high * step), runs);
@@ -309,15 +309,19 @@ std::string memoryText(const planner::MemoryUse &memory) {
 }
 
 // Returns "" if the machine file does not say what the reserved memory is for.
-std::string marginsText(const planner::Device &device) {
+std::string marginsText(const planner::Device &device,
+                        const planner::MemoryUse &memory) {
   if (device.reservedContext.value + device.reservedBuffers.value == 0)
     return "";
   return fmt::format(
       "  of what is reserved: context and libraries {}, buffers of collectives "
-      "{}, slack {}; fragmentation none, as offsets are planned\n",
+      "{}, slack {}; {}\n",
       gibText(device.reservedContext), gibText(device.reservedBuffers),
       gibText(device.reserved - device.reservedContext -
-              device.reservedBuffers));
+              device.reservedBuffers),
+      memory.cached > 0 ? "cached by the allocator " +
+                              gibText(memory.reserved - device.reserved)
+                        : "fragmentation none, as offsets are planned");
 }
 
 // Explains that ZeRO 2 and 3 are tried with a pipeline only if no other ZeRO
@@ -419,9 +423,10 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                           ? fmt::format(", of stage {}", plan.fullestStage)
                           : "") +
           memoryText(plan.memory) +
-          (outcome.asked.explain ? marginsText(problem.machine.device) +
-                                       zeroText(problem, plan.config)
-                                 : "");
+          (outcome.asked.explain
+               ? marginsText(problem.machine.device, plan.memory) +
+                     zeroText(problem, plan.config)
+               : "");
   text += communicationSection(problem, facts, plan, style);
   if (outcome.asked.explain)
     text += collectivesText(problem, facts, plan, blocks);
@@ -451,7 +456,8 @@ std::string infeasibleText(const PlanOutcome &outcome,
   if (const auto &nearest = outcome.result.nearest;
       nearest && (nearest->fits || !slow))
     text += "Nearest: " + candidateText(*nearest) + '\n' +
-            memoryText(nearest->memory) + marginsText(problem.machine.device);
+            memoryText(nearest->memory) +
+            marginsText(problem.machine.device, nearest->memory);
   text += objectiveText(outcome);
   text += rejectedText(outcome);
   if (remedies.empty())

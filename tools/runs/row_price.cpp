@@ -240,11 +240,10 @@ planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
 planner::Bytes countedBytes(const planner::MemoryUse &use,
                             const std::string &kind,
                             const planner::Device &device) {
+  const planner::Bytes held = use.allocated() * (1.0 + use.cached);
   if (kind == "reserved")
-    return use.allocated() + use.reserved - device.reserved;
-  if (kind == "nvidia-smi")
-    return use.allocated() + use.reserved;
-  return use.allocated();
+    return held;
+  return kind == "nvidia-smi" ? held + device.reserved : use.allocated();
 }
 
 double peakGiBOf(const planner::ModelGraph &graph,
@@ -263,10 +262,6 @@ double peakGiBOf(const planner::ModelGraph &graph,
 }
 
 } // namespace
-
-double measuredOf(const RunRow &row, Quantity quantity) {
-  return quantity == Quantity::stepTime ? row.stepSeconds : row.peakGiB;
-}
 
 std::vector<const FixedRun *> pointersTo(const std::vector<FixedRun> &runs) {
   std::vector<const FixedRun *> pointers;
@@ -312,10 +307,10 @@ const planner::ModelGraph *RowPricer::graphOf(const ir::Transformer &model,
   return &graphs.emplace(shape, std::move(*graph)).first->second;
 }
 
-std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
-                                           PricedRow &priced) {
+std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row, PricedRow &priced,
+                                           Quantity quantity) {
   priced.row = row;
-  priced.excluded = exclusionOf(row);
+  priced.excluded = exclusionOf(row, quantity);
   std::optional<FoundMachine> machine =
       machineOf(row, priced.error, givenMachine);
   if (!priced.isPriced() || !machine)
@@ -412,15 +407,17 @@ RowPricer::solve(const RowCase &one, Memory memory, PricedRow &priced) {
   return planned;
 }
 
-PricedRow RowPricer::price(const RunRow &row, Memory memory) {
+PricedRow RowPricer::price(const RunRow &row, Memory memory,
+                           Quantity quantity) {
   PricedRow priced;
-  if (std::unique_ptr<RowCase> one = caseOf(row, priced))
+  if (std::unique_ptr<RowCase> one = caseOf(row, priced, quantity))
     solve(*one, memory, priced);
   return priced;
 }
 
-std::optional<FixedRun> RowPricer::fix(const RunRow &row, PricedRow &priced) {
-  std::unique_ptr<RowCase> one = caseOf(row, priced);
+std::optional<FixedRun> RowPricer::fix(const RunRow &row, PricedRow &priced,
+                                       Quantity quantity) {
+  std::unique_ptr<RowCase> one = caseOf(row, priced, quantity);
   if (!one)
     return std::nullopt;
   std::optional<planner::PlannedCandidate> planned =

@@ -12,12 +12,6 @@
 
 namespace mtplan::tools {
 
-/// Names what is measured of a run, and predicted.
-enum class Quantity : std::uint8_t {
-  stepTime,  ///< seconds
-  peakMemory ///< GiB
-};
-
 struct PricedRow {
   RunRow row;
   std::string machine, software; ///< preset names
@@ -35,9 +29,6 @@ struct PricedRow {
   /// Returns predicted / measured - 1.
   double deviation(Quantity quantity = Quantity::stepTime) const;
 };
-
-/// Returns what was measured of the run, or 0.
-double measuredOf(const RunRow &row, Quantity quantity);
 
 struct RowCase {
   planner::Machine stated;  ///< as the row states it
@@ -95,14 +86,18 @@ public:
   /// \throws SoftwareError if `software` is no valid software
   explicit RowPricer(const std::string &software = {},
                      std::string hardware = {});
-  PricedRow price(const RunRow &row, Memory memory = Memory::unlimited);
+  /// \param quantity  what is to be compared with a measurement
+  PricedRow price(const RunRow &row, Memory memory = Memory::unlimited,
+                  Quantity quantity = Quantity::stepTime);
   /// Returns null, with the reason in `priced`, if the row cannot be priced.
   /// The pricer must outlive the result.
-  std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
+  std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced,
+                                  Quantity quantity = Quantity::stepTime);
   /// Returns the row with the plan that price() prices. Returns nothing, with
   /// the reason in `priced`, if the row cannot be priced. The pricer must
   /// outlive the result.
-  std::optional<FixedRun> fix(const RunRow &row, PricedRow &priced);
+  std::optional<FixedRun> fix(const RunRow &row, PricedRow &priced,
+                              Quantity quantity = Quantity::stepTime);
 
 private:
   std::optional<planner::PlannedCandidate>

@@ -126,6 +126,12 @@ RunRow rowOf(Cells &cells) {
   row.stepSeconds = cells.number(kStepTime).value_or(0.0);
   row.peakGiB = cells.number(kPeak).value_or(0.0);
   row.memoryKind = cells.text("memory_kind");
+  constexpr std::string_view kKinds[] = {"", "unknown", "allocated", "reserved",
+                                         "nvidia-smi"};
+  if (std::ranges::find(kKinds, row.memoryKind) == std::end(kKinds))
+    cells.error("memory_kind", "must be allocated, reserved, nvidia-smi or "
+                               "unknown, but is \"" +
+                                   row.memoryKind + '"');
   if (row.stepSeconds <= 0.0 && row.peakGiB <= 0.0)
     cells.error(cells.has(kStepTime) ? kStepTime : kPeak, "must be above 0");
   return row;
@@ -351,13 +357,16 @@ bool reducesAfterBackward(const RunRow &row) {
   return row.notesHave("DDP=local") || row.notesHave("not overlapped");
 }
 
-std::string exclusionOf(const RunRow &row) {
+std::string exclusionOf(const RunRow &row, Quantity quantity) {
+  const bool isTime = quantity == Quantity::stepTime;
   if (!row.missing.empty())
     return row.missing + " is not stated";
-  if (row.notesHave("includes data loading"))
+  if (isTime && row.notesHave("includes data loading"))
     return "the time includes loading data and checkpoints";
-  if (row.notesHave("rowwise"))
+  if (isTime && row.notesHave("rowwise"))
     return "a recipe of fp8 that its authors name as a known slow baseline";
+  if (!isTime && row.recompute.empty())
+    return "what is recomputed is not stated";
   if (const std::string &precision = row.precision;
       precision != "bf16" && precision != "fp16" && precision != "fp8")
     return precision.empty() ? "the precision is not stated"
@@ -369,6 +378,10 @@ std::string exclusionOf(const RunRow &row) {
   if (row.pp > 1 && row.notesHave("Interleaved") && row.chunks <= 1)
     return "how far the schedule interleaves is not stated";
   return {};
+}
+
+double measuredOf(const RunRow &row, Quantity quantity) {
+  return quantity == Quantity::stepTime ? row.stepSeconds : row.peakGiB;
 }
 
 std::int64_t microBatchOf(const RunRow &row) {

@@ -41,7 +41,7 @@ struct RunRow {
   double stepSeconds = 0.0; ///< 0: not measured
   double peakGiB = 0.0;     ///< of one GPU; 0: not measured
   std::string memoryKind;   ///< which bytes `peakGiB` counts; "": unknown
-  /// Names a needed column whose cell is empty, or is empty.
+  /// Is the first needed column without a value; "": none is missing.
   std::string missing;
 
   bool notesHave(const char *words) const {
@@ -85,10 +85,20 @@ FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 /// backward.
 bool reducesAfterBackward(const RunRow &row);
 
-/// Returns the reason why the row cannot be compared with a price, or "".
-/// Possible reasons are a missing fact, other work in the measured time, a
-/// model with experts, and a run that its authors call a slow baseline.
-std::string exclusionOf(const RunRow &row);
+/// Names what is measured of a run, and predicted.
+enum class Quantity : std::uint8_t {
+  stepTime,  ///< seconds
+  peakMemory ///< GiB
+};
+
+/// Returns what was measured of the run, or 0.
+double measuredOf(const RunRow &row, Quantity quantity);
+
+/// Returns the reason why the row's quantity cannot be compared with a
+/// prediction, or "". Possible reasons are a missing fact, other work in the
+/// measured time, a model with experts, and a run that its authors call a slow
+/// baseline.
+std::string exclusionOf(const RunRow &row, Quantity quantity);
 
 /// Returns the stated micro-batch or, without a pipeline, all samples of a
 /// replica.

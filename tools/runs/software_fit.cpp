@@ -314,7 +314,7 @@ std::vector<std::size_t> suggestRuns(const Software &base,
   if (count == 0)
     return {};
   std::vector<planner::Slopes> scenarios;
-  if (quantity == Quantity::peakMemory) // no host sets the memory
+  if (quantity == Quantity::peakMemory) // memory does not depend on the host
     scenarios.push_back(slopesOf(base, runs, quantity));
   else
     for (double speed : kHostSpeeds) {

@@ -80,7 +80,8 @@ SoftwareFit fitSoftware(const planner::Software &base,
 /// fitted value and its standard deviation.
 std::string figuresText(const SoftwareFit &fit);
 
-/// Returns the preset that explains the runs best after a fit. To save time,
+/// Returns the preset that explains the step times best after a fit, with the
+/// layouts that the runs have. To save time,
 /// only the three presets that predict the runs best as they are, are fitted.
 std::string nearestSoftware(const std::vector<const FixedRun *> &runs,
                             const std::vector<double> &measured);

@@ -68,6 +68,7 @@ std::string fittedSoftwareText(const std::string &baseText,
   Merge(fit, origin)
       .into(file, formatted(planner::parseSoftware(baseText)),
             formatted(fit.software), "");
+  file.erase("accuracy"); // of the base, not of the fitted figures
   file["name"] = name;
   return file.dump(2) + '\n';
 }

@@ -144,7 +144,7 @@ std::vector<FewShot> fewShot(const std::vector<RunRow> &rows, std::size_t count,
     PricedRow priced;
     if (measuredOf(row, quantity) <= 0)
       continue;
-    if (std::optional<FixedRun> run = pricer.fix(row, priced)) {
+    if (std::optional<FixedRun> run = pricer.fix(row, priced, quantity)) {
       Runs &group = groups[{row.source, priced.software}];
       group.rows.push_back(std::move(priced));
       group.runs.push_back(std::move(*run));

@@ -18,13 +18,13 @@ using planner::Interval;
 
 namespace {
 
-/// Entries have runs on up to so many devices. Plans for more devices than the
-/// last number need their own entry.
+/// The runs under a software on an architecture are divided after these numbers
+/// of devices. The last entry has the runs on more devices.
 constexpr std::int64_t kDevices[] = {16, 128};
-/// An entry with fewer runs is merged with that for more devices.
+/// They are divided only if both parts have at least so many runs.
 constexpr std::size_t kFew = 20;
 
-struct Vouchers {
+struct RunGroup {
   std::string software, device;
   std::vector<const PricedRow *> rows; ///< ascending numbers of devices
 };
@@ -33,8 +33,8 @@ double ratioOf(const PricedRow &row) { return 1.0 / (1.0 + row.deviation()); }
 
 Interval intervalOf(const std::vector<const PricedRow *> &rows,
                     const PricedRow *without = nullptr) {
-  // The runs of a source resemble each other, so n of them count as the square
-  // root of n.
+  // The runs of a source resemble each other, so n of them together weigh as
+  // the square root of n, relative to other sources.
   std::map<std::string, double> counts;
   for (const PricedRow *row : rows)
     counts[row->row.source] += row != without;
@@ -46,7 +46,7 @@ Interval intervalOf(const std::vector<const PricedRow *> &rows,
   return planner::intervalOf(std::move(ratios));
 }
 
-std::vector<Vouchers> vouchersOf(const std::vector<PricedRow> &rows) {
+std::vector<RunGroup> groupsOfRuns(const std::vector<PricedRow> &rows) {
   std::map<std::pair<std::string, std::string>, std::vector<const PricedRow *>>
       groups;
   for (const PricedRow &row : rows)
@@ -54,11 +54,11 @@ std::vector<Vouchers> vouchersOf(const std::vector<PricedRow> &rows) {
       groups[{row.software,
               planner::loadMachine(row.machine).device.architecture}]
           .push_back(&row);
-  std::vector<Vouchers> all;
+  std::vector<RunGroup> all;
   for (auto &[names, group] : groups) {
     std::ranges::stable_sort(
         group, {}, [](const PricedRow *row) { return row->row.gpus; });
-    Vouchers part{names.first, names.second, {}};
+    RunGroup part{names.first, names.second, {}};
     std::size_t next = 0;
     const auto close = [&] {
       if (part.rows.empty())
@@ -84,7 +84,7 @@ std::vector<Vouchers> vouchersOf(const std::vector<PricedRow> &rows) {
 std::map<std::string, std::vector<Accuracy>>
 accuracyOf(const std::vector<PricedRow> &rows) {
   std::map<std::string, std::vector<Accuracy>> all;
-  for (const Vouchers &one : vouchersOf(rows)) {
+  for (const RunGroup &one : groupsOfRuns(rows)) {
     const Interval interval = intervalOf(one.rows);
     all[one.software].push_back({one.device, static_cast<int>(one.rows.size()),
                                  static_cast<int>(one.rows.back()->row.gpus),
@@ -95,7 +95,7 @@ accuracyOf(const std::vector<PricedRow> &rows) {
 
 std::vector<Coverage> coverageOf(const std::vector<PricedRow> &rows) {
   std::map<std::string, Coverage> sources;
-  for (const Vouchers &one : vouchersOf(rows))
+  for (const RunGroup &one : groupsOfRuns(rows))
     for (const PricedRow *row : one.rows) {
       const Interval interval = intervalOf(one.rows, row);
       Coverage &source = sources[row->row.source];

@@ -18,8 +18,8 @@
 
 namespace mtplan::tools {
 
-/// Returns the entries of Software::accuracy, by preset. Runs with software
-/// that was assumed from their options vouch for nothing.
+/// Returns the entries of Software::accuracy, by preset. Runs whose software
+/// was assumed from their options do not count.
 std::map<std::string, std::vector<planner::Accuracy>>
 accuracyOf(const std::vector<PricedRow> &rows);
 
@@ -33,7 +33,7 @@ struct Coverage {
 /// rows of the same software and devices give.
 std::vector<Coverage> coverageOf(const std::vector<PricedRow> &rows);
 
-/// Returns a table of coverageOf() and the entries of accuracyOf() as JSON.
+/// Returns a table of coverageOf(), and one of the entries of accuracyOf().
 std::string intervalsText(const std::vector<PricedRow> &rows);
 
 } // namespace mtplan::tools

@@ -127,19 +127,16 @@ std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
 std::vector<PricedRow> pricesOf(const std::vector<RunRow> &rows,
                                 RowPricer &pricer, Quantity quantity) {
   std::vector<PricedRow> all;
-  const auto exclude = [&](const RunRow &row, const char *why) {
+  for (const RunRow &row : rows) {
+    if (measuredOf(row, quantity) > 0) {
+      all.push_back(pricer.price(row, RowPricer::Memory::unlimited, quantity));
+      continue;
+    }
     all.emplace_back().row = row;
-    all.back().excluded = why;
-  };
-  const bool isTime = quantity == Quantity::stepTime;
-  for (const RunRow &row : rows)
-    if (measuredOf(row, quantity) <= 0)
-      exclude(row, isTime ? "the time of a step is not stated"
-                          : "the memory is not stated");
-    else if (!isTime && row.recompute.empty())
-      exclude(row, "what is recomputed is not stated");
-    else
-      all.push_back(pricer.price(row));
+    all.back().excluded = quantity == Quantity::stepTime
+                              ? "the time of a step is not stated"
+                              : "the memory is not stated";
+  }
   return all;
 }
 

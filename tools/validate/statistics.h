@@ -50,7 +50,7 @@ inline constexpr Grouping kRankedGroupings[] = {
     Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
     Grouping::gpus, Grouping::batch};
 
-/// Prices the rows that state the quantity. The other rows are excluded.
+/// Predicts the quantity of all rows that state it and enough else.
 std::vector<PricedRow> pricesOf(const std::vector<RunRow> &rows,
                                 RowPricer &pricer, Quantity quantity);
 

@@ -89,7 +89,9 @@ Bytes MemoryUse::allocated() const {
 Bytes MemoryUse::total() const { return allocated() + spare + reserved; }
 
 void MemoryUse::reserveWorkspace(Bytes room) {
+  const Bytes before = spare;
   spare = std::max(Bytes{}, room - workspace);
+  reserved += cached * (spare - before);
 }
 
 bool MemoryUse::hostIsFull() const {
@@ -228,7 +230,8 @@ MemoryUse memoryOf(const ModelGraph &model,
     inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
   use.workspace += inputs;
-  use.reserved += setting.software->memory.cached * use.allocated();
+  use.cached = setting.software->memory.cached;
+  use.reserved += use.cached * use.allocated();
   return use;
 }
 

@@ -14,14 +14,15 @@ struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all repeats
   Bytes workspace;   ///< peak of transient values in a segment, and inputs
-  Bytes spare;     ///< reserved for the workspace but not used
-  Bytes reserved;  ///< Device::reserved and FrameworkMemory::cached
-  Bytes limit;     ///< the device's memory
-  Bytes host;      ///< offloaded state, in the host's memory
-  Bytes hostLimit; ///< the rank's share of that memory; 0: no host
+  Bytes spare;       ///< reserved for the workspace but not used
+  Bytes reserved;    ///< Device::reserved, and what the allocator caches
+  Bytes limit;       ///< the device's memory
+  Bytes host;        ///< offloaded state, in the host's memory
+  Bytes hostLimit;   ///< the rank's share of that memory; 0: no host
   /// These are the segment and the operator at which `workspace` peaks; -1
   /// means that no value is transient.
   int peakSegment = -1, peakOp = -1;
+  double cached = 0.0;     ///< FrameworkMemory::cached
   Bytes allocated() const; ///< on the device, without `spare` and `reserved`
   Bytes total() const;     ///< on the device
   /// Sets `spare` so that at least `room` bytes are reserved for the workspace.

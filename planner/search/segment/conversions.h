@@ -53,8 +53,8 @@ void chooseSets(Conversions &conversions);
 /// Returns the table that forbids sets without the reader's layout.
 CostTable membershipTable(const Conversions &conversions, const Port &reader);
 
-/// Returns the table that forbids to save a value in another layout than that
-/// of the producer. A value whose producer leaves it partial may be saved in
+/// Returns the table that forbids saving a value in a layout other than its
+/// producer's. A value whose producer leaves it partial may be saved in
 /// any layout.
 CostTable savedAsProduced(const Port &maker, const Port &saved,
                           const LayoutDomain &domain);

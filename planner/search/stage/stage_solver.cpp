@@ -408,7 +408,8 @@ Bytes StageSolver::leastMemory(const std::vector<int> &repeats,
     const ChainProblem chain = chainOf(held, repeats);
     const LeastCost least =
         cache.solvers.solverOf(chain).least(chain, {{0.0, 1.0}}).front();
-    bytes = Bytes{least.total} + reserveOf(held, repeats) +
+    bytes = (Bytes{least.total} + reserveOf(held, repeats)) *
+                (1.0 + setting.software->memory.cached) +
             setting.machine->device.reserved;
   }
   cache.leastMemories.emplace(std::move(key), bytes);

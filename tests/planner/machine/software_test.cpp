@@ -357,6 +357,8 @@ TEST(ParseSoftware, RunsOnMoreDevicesFollow) {
   EXPECT_EQ(messageOf(file.dump()),
             "/accuracy: entries of one device must have ascending "
             "most_devices");
+  EXPECT_EQ(messageWith("/accuracy/0/low/value", 1.1),
+            "/accuracy: low must be at most high");
 }
 
 TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {

@@ -263,17 +263,16 @@ TEST(Screen, ShowsTheFactsOnOneScreen) {
   EXPECT_LE(std::ranges::count(ran.out, '\n'), 40);
 }
 
-// The interval of a step names the runs that vouch for it, or says that there
-// are none.
-TEST(Screen, SaysWhoVouchesForTheStep) {
+// The interval of a step names the runs behind it, or says that there are none.
+TEST(Screen, SaysWhichRunsValidateTheStep) {
   const auto predictionOf = [](const char *software) -> Json {
     return jsonOfExample("gpt2-1.2b",
                          {"--gpus", "8", "--software", software})["prediction"];
   };
-  const Json vouched = predictionOf("nemo-24")["step_interval_s"];
-  EXPECT_EQ(vouched["runs"], 47);
-  EXPECT_EQ(vouched["device"], "hopper");
-  EXPECT_EQ(vouched["most_gpus"], 128);
+  const Json validated = predictionOf("nemo-24")["step_interval_s"];
+  EXPECT_EQ(validated["runs"], 47);
+  EXPECT_EQ(validated["device"], "hopper");
+  EXPECT_EQ(validated["most_gpus"], 128);
   const Json prediction = predictionOf("mtplan");
   const Json &none = prediction["step_interval_s"];
   EXPECT_EQ(none["runs"], 0);
@@ -285,7 +284,7 @@ TEST(Screen, SaysWhoVouchesForTheStep) {
           .out,
       HasSubstr(" (47 measured runs on hopper), "));
   EXPECT_THAT(Ran({examplePath("gpt2-1.2b"), "--gpus", "8"}).out,
-              HasSubstr(" (no measured run vouches), "));
+              HasSubstr(" (no measured run validates it), "));
 }
 
 // Two kinds of layers alternate on the chunks of the stages. Each kind is one

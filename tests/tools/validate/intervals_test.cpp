@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "planner/machine/software_json.h"
+#include "tests/base/test_helpers.h"
+#include "tools/command/command.h"
 #include "tools/validate/intervals.h"
+#include "tools/validate/validate_command.h"
 
 namespace mtplan::tools {
 namespace {
@@ -67,16 +70,38 @@ TEST_F(Intervals, ArePartOfThePresets) {
       EXPECT_NEAR(stated.high, list[i].high, 0.001) << name;
     }
   }
-  std::size_t vouched = 0;
+  std::size_t validated = 0;
   for (const std::string &name : planner::softwareNames())
-    vouched += !planner::loadSoftware(name).accuracy.empty();
-  EXPECT_EQ(vouched, presets);
+    validated += !planner::loadSoftware(name).accuracy.empty();
+  EXPECT_EQ(validated, presets);
 }
 
 TEST_F(Intervals, AreTables) {
   const std::string text = intervalsText(rows());
   EXPECT_THAT(text, testing::HasSubstr("inside %"));
   EXPECT_THAT(text, testing::HasSubstr("megatron-2025  "));
+}
+
+TEST(IntervalsCommand, TakesSeveralFiles) {
+  const std::string folder = MTPLAN_SOURCE_DIR "/docs/accuracy/";
+  const auto run = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(),
+                 {folder + "throughput.csv", folder + "throughput-2.csv"});
+    std::ostringstream out, err;
+    const int code = runValidate(flags, out, err);
+    return std::pair(code, out.str() + err.str());
+  };
+  const auto [code, text] =
+      run({"--intervals", "--only", "simumax", "--only", "alpa"});
+  EXPECT_EQ(code, kDone) << text;
+  EXPECT_THAT(text, testing::HasSubstr("SimuMax"));
+  EXPECT_THAT(text, testing::HasSubstr("Alpa"));
+  EXPECT_EQ(run({"--intervals", "--json"}).second,
+            "error: --intervals prints tables: give it without --json, "
+            "--report, --svg, --beat, --memory and --few-shot\n");
+  const TestFolder outputs;
+  EXPECT_EQ(run({"--report", outputs / "page.md"}).second,
+            "error: --report and --svg describe one file of runs\n");
 }
 
 } // namespace

@@ -200,6 +200,11 @@ TEST_F(LedgerTest, FrameworksKeepMore) {
             1.25 * memory.allocated().value + machine.device.reserved.value);
   EXPECT_EQ(roomOf(setting).value,
             (machine.device.memory - machine.device.reserved).value / 1.25);
+  // The cache of spare bytes counts, too: a plan fits just if the bytes that it
+  // may allocate are within roomOf().
+  MemoryUse spare = memory;
+  spare.reserveWorkspace(memory.workspace + Bytes{400});
+  EXPECT_EQ(spare.total().value, memory.total().value + 1.25 * 400);
   setting.recompute = Recompute::full;
   setting.recomputeShare = 1.0;
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 0.0);
