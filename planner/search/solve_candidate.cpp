@@ -116,7 +116,7 @@ private:
       } catch (const TooLarge &) {
         return false; // a fixed layout between stages may be solvable
       }
-      if (needed.value == kInfinity || needed <= room)
+      if (needed.value == kInfinity || needed <= room * (1 + 1e-12))
         continue;
       rejection.reason = Rejection::Reason::memory;
       rejection.needed = needed;

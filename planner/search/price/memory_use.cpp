@@ -135,8 +135,10 @@ RepeatWorkspace workspaceOf(const ModelGraph &model, const SegmentPlan &plan,
 
 Bytes roomOf(const Setting &setting) {
   const Device &device = setting.machine->device;
-  return (device.memory - device.reserved) /
-         (1.0 + setting.software->memory.cached);
+  const double cached = setting.software->memory.cached;
+  // The product of the room and 1 + cached may be rounded up.
+  return (device.memory - device.reserved) *
+         (cached > 0 ? kRounding / (1.0 + cached) : 1.0);
 }
 
 MemoryUse memoryOf(const ModelGraph &model,

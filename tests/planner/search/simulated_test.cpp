@@ -108,7 +108,7 @@ Found compare(int problems, double mostPlans, Case (*draw)(unsigned)) {
       drawn.machine.device.memory = Bytes{share * used};
       double best = kNever;
       for (const Price &price : prices)
-        if (price.memory <= share * used)
+        if (price.memory <= share * used * (1 + 1e-12))
           best = std::min(best, price.step);
       const SearchResult result =
           search(drawn.model, drawn.machine, drawn.options);
