@@ -244,10 +244,9 @@ Bytes savedBeside(const Op &op, const Strategy &strategy,
                  software.attention.copyKept};
   if (const Pass *pass = passOf(op, software.passes))
     return Bytes{work.largest() / 2 * pass->kept};
-  // Two operators of forward read the logits.
-  if (op.pass == PassKind::logitsRead)
-    return Bytes{work.largest() / 2 * software.memory.crossEntropy / 2};
-  return {};
+  // The shares of forward add up to a half.
+  return Bytes{work.largest() / 2 * 2 * crossEntropyShare(op) *
+               software.memory.crossEntropy};
 }
 
 } // namespace mtplan::planner

@@ -81,8 +81,8 @@ SoftwareFit fitSoftware(const planner::Software &base,
 std::string figuresText(const SoftwareFit &fit);
 
 /// Returns the preset that explains the step times best after a fit, with the
-/// layouts that the runs have. To save time,
-/// only the three presets that predict the runs best as they are, are fitted.
+/// layouts that the runs have. To save time, only the three presets that
+/// predict the runs best as they are, are fitted.
 std::string nearestSoftware(const std::vector<const FixedRun *> &runs,
                             const std::vector<double> &measured);
 

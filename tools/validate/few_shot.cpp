@@ -67,8 +67,10 @@ void learn(Runs &all, std::size_t count, Quantity quantity, FewShot &result) {
     result.fit = fitSoftware(software, chosen, measured, quantity);
   for (std::size_t i = 0; i < all.rows.size(); ++i)
     if (!isLearnt[i]) {
-      all.rows[i].time.step = all.runs[i].stepWith(result.fit.software);
-      all.rows[i].peakGiB = all.runs[i].peakGiBWith(result.fit.software);
+      if (quantity == Quantity::stepTime)
+        all.rows[i].time.step = all.runs[i].stepWith(result.fit.software);
+      else
+        all.rows[i].peakGiB = all.runs[i].peakGiBWith(result.fit.software);
       result.predicted.push_back(std::move(all.rows[i]));
     }
 }

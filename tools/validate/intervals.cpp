@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -60,21 +59,17 @@ std::vector<RunGroup> groupsOfRuns(const std::vector<PricedRow> &rows) {
         group, {}, [](const PricedRow *row) { return row->row.gpus; });
     RunGroup part{names.first, names.second, {}};
     std::size_t next = 0;
-    const auto close = [&] {
-      if (part.rows.empty())
-        return;
-      all.push_back(part);
-      part.rows.clear();
-    };
     for (const std::int64_t most : kDevices) {
       while (next < group.size() && group[next]->row.gpus <= most)
         part.rows.push_back(group[next++]);
-      if (part.rows.size() >= kFew && group.size() - next >= kFew)
-        close();
+      if (part.rows.size() >= kFew && group.size() - next >= kFew) {
+        all.push_back(part);
+        part.rows.clear();
+      }
     }
     part.rows.insert(part.rows.end(), group.begin() + std::ptrdiff_t(next),
                      group.end());
-    close();
+    all.push_back(std::move(part));
   }
   return all;
 }
